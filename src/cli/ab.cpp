@@ -63,7 +63,6 @@ struct CommandOptions {
   std::string json, oss;
   std::vector<std::pair<std::string, std::string>> exports;  ///< format, file
   std::string store;                                         ///< history to append to, or empty
-  std::optional<ExitCode> done;                              ///< set if help or a usage error was printed
 };
 
 constexpr const char* kExamplesOfComparing = R"(examples:
@@ -444,27 +443,6 @@ bool names_runner(const std::string& argument) {
   return argument == "--runner" || argument.starts_with("--runner=");
 }
 
-/// Throws Error for invalid values; usage errors are printed.
-CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
-  CommandOptions options;
-  RawCommandOptions raw;
-  OptionTable table(compares
-                        ? "Compare commands, interleaved in random order, until their ratios are precise."
-                        : "Measure a command: time with its interval, memory, page faults, context switches.",
-                    compares ? "headroom ab" : "headroom time");
-  table.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
-  declare_commands(table, raw, options);
-  declare_measuring(table, raw, options, compares);
-  declare_output(table, raw, options);
-  const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
-  if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
-  if ((options.done = parse_arguments(table, with_shell_joined(Arguments(arguments.begin(), end)))))
-    return options;
-  understand(raw, options);
-  check_commands(options, compares);
-  return options;
-}
-
 /// Groups compared commands: several commands at one point of their parameters, or one command at all points.
 /// Throws Error for an invalid plan.
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
@@ -540,20 +518,39 @@ class CommandMeasurement final : public Measurement {
   std::shared_ptr<const Environment> environment_;
 };
 
-}  // namespace
-
-ExitCode ab(const Arguments& arguments) {
-  // `headroom run` compares builds of a runner.
-  if (std::ranges::any_of(arguments, names_runner)) return run(arguments);
-  const CommandOptions options = parse_command_options(arguments, true);
-  if (options.done) return *options.done;
-  return CommandMeasurement(plan_commands(options), "ab", arguments, options).run();
+OptionTable command_table(Arguments& arguments, bool compares) {
+  OptionTable table(compares
+                        ? "Compare commands, interleaved in random order, until their ratios are precise."
+                        : "Measure a command: time with its interval, memory, page faults, context switches.",
+                    compares ? "headroom ab" : "headroom time");
+  table.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
+  auto& options = table.own<CommandOptions>();
+  auto& raw = table.own<RawCommandOptions>();
+  declare_commands(table, raw, options);
+  declare_measuring(table, raw, options, compares);
+  declare_output(table, raw, options);
+  const Arguments all = arguments;
+  const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
+  if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
+  arguments = with_shell_joined(Arguments(arguments.begin(), end));
+  table.finish([&options, &raw, all, compares] {
+    understand(raw, options);
+    check_commands(options, compares);
+    return CommandMeasurement(plan_commands(options), compares ? "ab" : "time", all, options).run();
+  });
+  return table;
 }
 
-ExitCode time(const Arguments& arguments) {
-  const CommandOptions options = parse_command_options(arguments, false);
-  if (options.done) return *options.done;
-  return CommandMeasurement(plan_commands(options), "time", arguments, options).run();
+}  // namespace
+
+OptionTable ab_options(Arguments& arguments) {
+  // `headroom run` compares builds of a runner.
+  if (std::ranges::any_of(arguments, names_runner)) return run_options(arguments);
+  return command_table(arguments, true);
+}
+
+OptionTable time_options(Arguments& arguments) {
+  return command_table(arguments, false);
 }
 
 }  // namespace headroom::cli

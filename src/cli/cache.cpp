@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,8 +46,6 @@ struct CacheOptions {
   std::string json, oss;
   std::string store;  ///< history to append to, or empty
   bool recover = false;
-  std::vector<std::string> ignored;  ///< tolerated by --benchmark
-  std::optional<ExitCode> done;      ///< set if help or a usage error was printed
 };
 
 constexpr const char* kCacheExamples = R"(examples:
@@ -72,6 +69,7 @@ struct RawCacheOptions {
   std::string benchmark, suite, mode, device;
   std::vector<std::string> set;
   bool dynamic = false, no_store = false;
+  std::vector<std::string> option_names;
 };
 
 void declare_subject(OptionTable& table, RawCacheOptions& raw, CacheOptions& options) {
@@ -151,13 +149,10 @@ void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
 }
 
 /// cachebench.py's parser ignores unknown arguments.
-void take_ignored(const OptionTable& table, const RawCacheOptions& raw, CacheOptions& options) {
-  options.ignored = table.remaining();
-  if (options.ignored.empty() || !raw.benchmark.empty()) return;
-  std::vector<std::string> names;
-  for (const Option& option : table.options()) names.push_back(option.all_names().front());
-  throw Error("unknown argument " + in_quotes(options.ignored.front()) +
-              did_you_mean(options.ignored.front(), names) + "; put the command to measure after --");
+void refuse_unknown(const Arguments& unknown, const RawCacheOptions& raw) {
+  if (unknown.empty() || !raw.benchmark.empty()) return;
+  throw Error("unknown argument " + in_quotes(unknown.front()) +
+              did_you_mean(unknown.front(), raw.option_names) + "; put the command to measure after --");
 }
 
 namespace fs = std::filesystem;
@@ -326,28 +321,6 @@ class CacheMeasurement final : public Measurement {
   CacheRun run_;
 };
 
-/// Throws Error for invalid values; usage errors are printed.
-CacheOptions parse_cache_options(const Arguments& arguments) {
-  CacheOptions options;
-  RawCacheOptions raw;
-  OptionTable table("Measure cold- against warm-cache time of commands, in pairs of runs.", "headroom cache");
-  table.footer(kCacheExamples);
-  table.allow_extras();
-  declare_subject(table, raw, options);
-  declare_measuring(table, raw, options);
-  const auto end = std::ranges::find(arguments, "--");
-  if (end != arguments.end()) options.command.assign(end + 1, arguments.end());
-  if ((options.done = parse_arguments(table, Arguments(arguments.begin(), end)))) return options;
-  take_ignored(table, raw, options);
-  take_options_of_suite(raw, options);
-  if (end != arguments.end() && options.command.empty()) throw Error("no command after --");
-  check_subject(raw, options);
-  options.suite = raw.benchmark.empty() ? raw.suite : raw.benchmark;
-  if (!raw.benchmark.empty() && options.models.size() > 1) options.models = {options.models.back()};
-  settle_store(options.store, raw.no_store);
-  return options;
-}
-
 ExitCode list_suites(const CacheOptions& options) {
   Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"description"}});
   Json list = Json::array();
@@ -374,16 +347,35 @@ ExitCode list_suites(const CacheOptions& options) {
 
 }  // namespace
 
-ExitCode cache(const Arguments& arguments) {
-  const CacheOptions options = parse_cache_options(arguments);
-  if (options.done) return *options.done;
-  if (!options.ignored.empty()) {
-    say("unknown arguments ignored: {}", join(options.ignored, " "));
-  }
-  recover();
-  if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kFine;
-  if (options.suite == "list") return list_suites(options);
-  return CacheMeasurement(request_of(options), arguments, options).run();
+OptionTable cache_options(Arguments& arguments) {
+  OptionTable table("Measure cold- against warm-cache time of commands, in pairs of runs.", "headroom cache");
+  table.footer(kCacheExamples);
+  auto& options = table.own<CacheOptions>();
+  auto& raw = table.own<RawCacheOptions>();
+  const Arguments& unknown = table.allow_extras();
+  declare_subject(table, raw, options);
+  declare_measuring(table, raw, options);
+  const Arguments all = arguments;
+  const auto end = std::ranges::find(all, "--");
+  if (end != all.end()) options.command.assign(end + 1, all.end());
+  const bool lacks_command = end != all.end() && options.command.empty();
+  arguments.assign(all.begin(), end);
+  table.finish([&options, &raw, &unknown, all, lacks_command] {
+    refuse_unknown(unknown, raw);
+    take_options_of_suite(raw, options);
+    if (lacks_command) throw Error("no command after --");
+    check_subject(raw, options);
+    options.suite = raw.benchmark.empty() ? raw.suite : raw.benchmark;
+    if (!raw.benchmark.empty() && options.models.size() > 1) options.models = {options.models.back()};
+    settle_store(options.store, raw.no_store);
+    if (!unknown.empty()) say("unknown arguments ignored: {}", join(unknown, " "));
+    recover();
+    if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kFine;
+    if (options.suite == "list") return list_suites(options);
+    return CacheMeasurement(request_of(options), all, options).run();
+  });
+  for (const Option& option : table.options()) raw.option_names.push_back(option.all_names().front());
+  return table;
 }
 
 }  // namespace headroom::cli

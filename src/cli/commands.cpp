@@ -15,36 +15,41 @@
 
 namespace headroom::cli {
 
-// To add a command: define it in NAME.cpp, declare it here, add it to kCommands.
-ExitCode ab(const Arguments&), cache(const Arguments&), completion(const Arguments&), ddp(const Arguments&),
-    diff(const Arguments&), dispatch(const Arguments&), history(const Arguments&), machine(const Arguments&),
-    roofline(const Arguments&), show(const Arguments&), time(const Arguments&);
+// To add a command: define its options in NAME.cpp, declare them here, add it to kCommands.
+OptionTable ab_options(Arguments&), cache_options(Arguments&), completion_options(Arguments&),
+    ddp_options(Arguments&), diff_options(Arguments&), dispatch_options(Arguments&),
+    history_options(Arguments&), machine_options(Arguments&), roofline_options(Arguments&),
+    show_options(Arguments&), time_options(Arguments&);
 std::vector<CommandWord> completion_words(), ddp_words(), history_words();
 
 namespace {
 
 constexpr Command kCommands[] = {
-    {"run", "measure experiments against each other and against this machine's limits", run},
-    {"time", "measure a command: time with its interval, memory, page faults, context switches", time},
-    {"ab", "compare commands, or builds of a runner, interleaved until the ratio is precise", ab},
-    {"show", "show results of any tool, a folder or a run of the history, as a table or as records", show},
-    {"diff", "compare measurements: slower, faster, the same, or inconclusive", diff},
+    {"run", "measure experiments against each other and against this machine's limits", run_options},
+    {"time", "measure a command: time with its interval, memory, page faults, context switches",
+     time_options},
+    {"ab", "compare commands, or builds of a runner, interleaved until the ratio is precise", ab_options},
+    {"show", "show results of any tool, a folder or a run of the history, as a table or as records",
+     show_options},
+    {"diff", "compare measurements: slower, faster, the same, or inconclusive", diff_options},
     {"trace", "analyse profiler traces: utilisation, kernels, GPU idle time, collectives", nullptr, nullptr,
      "headroom-trace"},
-    {"cache", "measure cold- against warm-cache time, of whole suites or of one command", cache},
+    {"cache", "measure cold- against warm-cache time, of whole suites or of one command", cache_options},
     {"dispatch",
      "measure the overhead of a distributed tensor on operators: cached and propagated sharding, per rank",
-     dispatch},
-    {"ddp", "measure data-parallel training over ranks: scaling, and cost of communication", ddp, ddp_words},
-    {"history", "show stored runs, series over time, and where they changed", history, history_words},
+     dispatch_options},
+    {"ddp", "measure data-parallel training over ranks: scaling, and cost of communication", ddp_options,
+     ddp_words},
+    {"history", "show stored runs, series over time, and where they changed", history_options, history_words},
     {"report", "write results as a page for a browser: one file, with charts and tables to search and sort",
      nullptr, nullptr, "headroom-pages"},
     {"serve", "serve the history and running measurements to a browser on this machine", nullptr, nullptr,
      "headroom-pages"},
-    {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
-    {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
+    {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG",
+     roofline_options},
+    {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine_options},
     {"completion", "print the script that completes commands, options and values in bash, zsh and fish",
-     completion, completion_words},
+     completion_options, completion_words},
 };
 
 void print_help(std::FILE* out) {

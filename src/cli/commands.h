@@ -19,6 +19,6 @@ Arguments asked_of_program(const Command& command, const char* action, const Arg
 /// Returns the arguments with which that program runs the command.
 Arguments arguments_of_program(const Command& command, Arguments arguments);
 
-ExitCode run(const Arguments& arguments);
+OptionTable run_options(Arguments& arguments);
 
 }  // namespace headroom::cli

@@ -97,9 +97,13 @@ std::vector<RunnerOffer> offers_of(const Arguments& words) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] == "--runner") asked.insert(asked.end(), {words[i], words[i + 1]});
   }
-  const std::atomic<bool> never{false};
-  const Session session(parse_run_options(asked).request, std::make_shared<const Environment>(), never);
-  return session.offers();
+  std::vector<RunnerOffer> offers;
+  run_table([&](const RunOptions& options) {
+    const std::atomic<bool> never{false};
+    offers = Session(options.request, std::make_shared<const Environment>(), never).offers();
+    return ExitCode::kFine;
+  }).run(asked);
+  return offers;
 }
 
 /// "D=" of each axis; after "D=", its values.
@@ -177,19 +181,25 @@ std::vector<CommandWord> completion_words() {
           {"fish", "print the script for fish"}};
 }
 
-ExitCode completion(const Arguments& arguments) {
-  if (!arguments.empty() && arguments.front() == "candidates") {
-    const auto end = std::ranges::find(arguments, "--");
-    return print_candidates_of(end == arguments.end() ? Arguments{} : Arguments(end + 1, arguments.end()));
-  }
-  std::string shell;
+OptionTable completion_options(Arguments& arguments) {
   OptionTable table("Print the script that completes commands, options and their values in a shell.",
                     "headroom completion");
   table.footer(kExamples);
+  if (!arguments.empty() && arguments.front() == "candidates") {
+    const auto end = std::ranges::find(arguments, "--");
+    table.finish([words = end == arguments.end() ? Arguments{} : Arguments(end + 1, arguments.end())] {
+      return print_candidates_of(words);
+    });
+    arguments.clear();
+    return table;
+  }
+  auto& shell = table.own<std::string>();
   table.add_option("SHELL", shell, "bash, zsh or fish").required();
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  print_text(completion_script(shell), stdout);
-  return ExitCode::kFine;
+  table.finish([&shell] {
+    print_text(completion_script(shell), stdout);
+    return ExitCode::kFine;
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

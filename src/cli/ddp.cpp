@@ -200,25 +200,27 @@ bool asks_for_collectives(const Arguments& arguments) {
   });
 }
 
-/// Throws Error for invalid values; usage errors are printed.
-CollectivesOptions parse_collectives_options(const Arguments& arguments) {
-  CollectivesOptions options;
-  RawCollectivesOptions raw;
+OptionTable collectives_options(const Arguments& arguments) {
   OptionTable table("Measure collectives over a sweep of sizes, on the ranks of a data-parallel job.",
                     "headroom ddp --collectives");
   table.footer(kCollectivesExamples);
+  auto& options = table.own<CollectivesOptions>();
+  auto& raw = table.own<RawCollectivesOptions>();
   declare_subject(table, raw, options);
   declare_measuring(table, raw, options);
   declare_record_files(table, options.json, options.oss);
   declare_rank_output(table, raw, options);
-  if ((options.done = parse_arguments(table, arguments))) return options;
-  options.ranks = rank_counts(raw, options);
-  options.ops = ops_of(raw);
-  options.sizes = sizes_of(raw);
-  options.stop = stop_rule(raw);
-  options.start.arguments = plan_text(raw, options);
-  settle_ranks(raw, options, "ddp");
-  return options;
+  table.finish([&options, &raw, arguments] {
+    options.ranks = rank_counts(raw, options);
+    options.ops = ops_of(raw);
+    options.sizes = sizes_of(raw);
+    options.stop = stop_rule(raw);
+    options.start.arguments = plan_text(raw, options);
+    settle_ranks(raw, options, "ddp");
+    if (options.start.place && options.start.place->rank > 0) return follow(options.start);
+    return CollectivesMeasurement(arguments, options).run();
+  });
+  return table;
 }
 
 /// A sample is a round of two iterations. `json` is --records.
@@ -476,43 +478,31 @@ class DdpMeasurement final : public RankMeasurement {
   const DdpOptions& options_;
 };
 
-/// Throws Error for invalid values; usage errors are printed.
-DdpOptions parse_ddp_options(const Arguments& arguments) {
-  DdpOptions options;
-  RawDdpOptions raw;
+}  // namespace
+
+OptionTable ddp_options(Arguments& arguments) {
+  if (asks_for_collectives(arguments)) return collectives_options(arguments);
   OptionTable table("Measure data-parallel training over ranks: scaling, and the cost of communication.",
                     "headroom ddp");
   table.footer(kDdpExamples);
+  auto& options = table.own<DdpOptions>();
+  auto& raw = table.own<RawDdpOptions>();
   declare_subject(table, raw, options);
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);
-  if ((options.done = parse_arguments(table, arguments))) return options;
-  read_bucket_sizes(raw, options.sweep);
-  find_ranks(raw, options);
-  if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
-  // Throws early if the world is too small.
-  ddp_steps(options.sweep, options.sweep.models.front());
-  options.stop = stop_rule(raw);
-  options.start.arguments = sweep_text(raw, options);
-  settle_ranks(raw, options, "ddp");
-  return options;
-}
-
-ExitCode collectives(const Arguments& arguments) {
-  const CollectivesOptions options = parse_collectives_options(arguments);
-  if (options.done) return *options.done;
-  if (options.start.place && options.start.place->rank > 0) return follow(options.start);
-  return CollectivesMeasurement(arguments, options).run();
-}
-
-}  // namespace
-
-ExitCode ddp(const Arguments& arguments) {
-  if (asks_for_collectives(arguments)) return collectives(arguments);
-  const DdpOptions options = parse_ddp_options(arguments);
-  if (options.done) return *options.done;
-  if (options.start.place && options.start.place->rank > 0) return follow(options.start);
-  return DdpMeasurement(arguments, options).run();
+  table.finish([&options, &raw, arguments] {
+    read_bucket_sizes(raw, options.sweep);
+    find_ranks(raw, options);
+    if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
+    // Throws early if the world is too small.
+    ddp_steps(options.sweep, options.sweep.models.front());
+    options.stop = stop_rule(raw);
+    options.start.arguments = sweep_text(raw, options);
+    settle_ranks(raw, options, "ddp");
+    if (options.start.place && options.start.place->rank > 0) return follow(options.start);
+    return DdpMeasurement(arguments, options).run();
+  });
+  return table;
 }
 
 std::vector<CommandWord> ddp_words() {

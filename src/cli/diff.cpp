@@ -152,13 +152,43 @@ Sheet diff_sheet(const DiffReport& report) {
       .notes(diff_summary(report), Tone::kPlain);
 }
 
+ExitCode diff(const DiffOptions& options) {
+  if (options.ddp_form) {
+    print(ddp_diff(std::filesystem::path(options.baseline), std::filesystem::path(options.tests.front())));
+    return ExitCode::kFine;
+  }
+  const bool json_only = options.json == "-";
+  if (!options.json.empty() && !json_only) require_writable(options.json);
+  const DiffSide baseline = read_side(options.baseline, options);
+  std::vector<DiffSide> tests;
+  for (const std::string& operand : options.tests) tests.push_back(read_side(operand, options));
+  const DiffReport report = compare_sides(baseline, tests, options);
+
+  if (json_only) {
+    write_diff_json(report, print);
+  } else {
+    print_sheet(diff_sheet(report), stdout, options.markdown);
+    if (!options.json.empty()) {
+      FileWriter file(options.json);
+      write_diff_json(report, [&file](std::string_view text) { file.write(text); });
+      file.finish();
+    }
+  }
+  if (report.comparisons.empty()) {
+    throw Error("nothing was compared: no case of " + report.baseline + " is in a candidate");
+  }
+  if (!report.gate) return ExitCode::kFine;
+  if (report.gate->exit == ExitCode::kCannot) say_why_nothing_was_compared(report);
+  return report.gate->exit;
+}
+
 }  // namespace
 
-std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCode& done) {
-  DiffOptions options;
-  Texts texts;
+OptionTable diff_options(Arguments&) {
   OptionTable table("Compare measurements, case by case: slower, faster, the same, or inconclusive.",
                     "headroom diff");
+  auto& options = table.own<DiffOptions>();
+  auto& texts = table.own<Texts>();
   table.footer(kDiffFooter);
   table.add_option("BASELINE CANDIDATE", texts.operands, "the baseline, then one or more candidates")
       .completed_by(Completes::kFileOrRun)
@@ -219,45 +249,11 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
       .add_option("--format", texts.format,
                   "output as a table, or as ddp: the form of PyTorch's DDP benchmark")
       .one_of({"table", "ddp"});
-  if (const auto told = parse_arguments(table, arguments)) {
-    done = *told;
-    return std::nullopt;
-  }
-  understand(options, texts);
-  return options;
-}
-
-ExitCode diff(const Arguments& arguments) {
-  ExitCode done = ExitCode::kFine;
-  const std::optional<DiffOptions> options = parse_diff_options(arguments, done);
-  if (!options) return done;
-  if (options->ddp_form) {
-    print(ddp_diff(std::filesystem::path(options->baseline), std::filesystem::path(options->tests.front())));
-    return ExitCode::kFine;
-  }
-  const bool json_only = options->json == "-";
-  if (!options->json.empty() && !json_only) require_writable(options->json);
-  const DiffSide baseline = read_side(options->baseline, *options);
-  std::vector<DiffSide> tests;
-  for (const std::string& operand : options->tests) tests.push_back(read_side(operand, *options));
-  const DiffReport report = compare_sides(baseline, tests, *options);
-
-  if (json_only) {
-    write_diff_json(report, print);
-  } else {
-    print_sheet(diff_sheet(report), stdout, options->markdown);
-    if (!options->json.empty()) {
-      FileWriter file(options->json);
-      write_diff_json(report, [&file](std::string_view text) { file.write(text); });
-      file.finish();
-    }
-  }
-  if (report.comparisons.empty()) {
-    throw Error("nothing was compared: no case of " + report.baseline + " is in a candidate");
-  }
-  if (!report.gate) return ExitCode::kFine;
-  if (report.gate->exit == ExitCode::kCannot) say_why_nothing_was_compared(report);
-  return report.gate->exit;
+  table.finish([&options, &texts] {
+    understand(options, texts);
+    return diff(options);
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

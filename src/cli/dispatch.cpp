@@ -216,35 +216,30 @@ class DispatchMeasurement final : public RankMeasurement {
   Expectations expectations_;
 };
 
-/// Throws Error for invalid values; usage errors are printed.
-DispatchOptions parse_dispatch_options(const Arguments& arguments) {
-  DispatchOptions options;
-  RawDispatchOptions raw;
+}  // namespace
+
+OptionTable dispatch_options(Arguments& arguments) {
   OptionTable table(
       "Measure the overhead of a distributed tensor on operators, with cached and with propagated sharding.",
       "headroom dispatch");
   table.footer(kDispatchExamples);
+  auto& options = table.own<DispatchOptions>();
+  auto& raw = table.own<RawDispatchOptions>();
   declare_subject(table, raw, options);
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);
-  if ((options.done = parse_arguments(table, arguments))) return options;
-  if (options.update_expect && (options.expect.empty() || options.expect == "pytorch")) {
-    throw Error("--update-expect needs --expect FILE, the file to write");
-  }
-  find_ranks(raw, options);
-  fill_setup(raw, options);
-  options.stop = stop_rule(raw);
-  settle_ranks(raw, options, "dispatch");
-  return options;
-}
-
-}  // namespace
-
-ExitCode dispatch(const Arguments& arguments) {
-  const DispatchOptions options = parse_dispatch_options(arguments);
-  if (options.done) return *options.done;
-  if (options.start.place && options.start.place->rank > 0) return follow(options.start);
-  return DispatchMeasurement(arguments, options).run();
+  table.finish([&options, &raw, arguments] {
+    if (options.update_expect && (options.expect.empty() || options.expect == "pytorch")) {
+      throw Error("--update-expect needs --expect FILE, the file to write");
+    }
+    find_ranks(raw, options);
+    fill_setup(raw, options);
+    options.stop = stop_rule(raw);
+    settle_ranks(raw, options, "dispatch");
+    if (options.start.place && options.start.place->rank > 0) return follow(options.start);
+    return DispatchMeasurement(arguments, options).run();
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

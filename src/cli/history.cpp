@@ -33,9 +33,12 @@
 namespace headroom::cli {
 namespace {
 
-void add_store_option(OptionTable& table, std::string& store) {
+const std::string& add_store_option(OptionTable& table) {
+  std::string& store = table.own<std::string>();
+  store = default_store();
   table.add_option("--store", store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+  return store;
 }
 
 /// Splits records by environment.
@@ -303,9 +306,20 @@ ExitCode make_site(const HistoryOptions& options) {
   return run_program("headroom-pages", arguments);
 }
 
-ExitCode show_history(const Arguments& arguments) {
-  HistoryOptions options;
+ExitCode show_history(const HistoryOptions& options) {
+  parse_margin(options.min_magnitude);  // validates early
+  if (!options.site.empty() && (!options.words.empty() || options.series || options.newest || options.all))
+    throw Error("--site shows all series: leave out WORD, --series, --all and --fail-on-regression");
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
+  if (!options.site.empty()) return make_site(options);
+  const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
+  return options.words.empty() && !options.series ? show_overview(*store, options)
+                                                  : show_series(*store, options);
+}
+
+OptionTable history_show_options() {
   OptionTable table("Show stored runs, series over time, and where they changed.", "headroom history");
+  auto& options = table.own<HistoryOptions>();
   table.footer(kHistoryExamples);
   table
       .add_option("WORD", options.words, "show series whose name, metric, unit and machine have all of these")
@@ -333,37 +347,15 @@ ExitCode show_history(const Arguments& arguments) {
                    "also write JSON to this file ('-': only JSON, to standard output)");
   table.add_option("--store", options.store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
-  table.add_no_follow();
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  options.no_follow = table.count("--no-follow") > 0;
-  parse_margin(options.min_magnitude);  // validates early
-  if (!options.site.empty() && (!options.words.empty() || options.series || options.newest || options.all))
-    throw Error("--site shows all series: leave out WORD, --series, --all and --fail-on-regression");
-  if (!options.json.empty() && options.json != "-") require_writable(options.json);
-  if (!options.site.empty()) return make_site(options);
-  const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
-  return options.words.empty() && !options.series ? show_overview(*store, options)
-                                                  : show_series(*store, options);
+  const bool& no_follow = table.add_no_follow();
+  table.finish([&] {
+    options.no_follow = no_follow;
+    return show_history(options);
+  });
+  return table;
 }
 
-/// `arguments`: without the word export.
-ExitCode history_export(const Arguments& arguments) {
-  std::string place = default_store(), file;
-  std::vector<std::string> references;
-  OptionTable table("Write runs of the history to a file of records.", "headroom history export");
-  table.footer(
-      "examples:\n  headroom history export all.json            every run\n"
-      "  headroom history export last.json @last     one run\n"
-      "  headroom history export - @12 @git:1a2b3c   to standard output\n");
-  table.add_option("FILE", file, "output file; '-' is standard output")
-      .completed_by(Completes::kFile)
-      .required();
-  table.add_option("RUN", references, "@last, @ID, @git:REVISION (default: every run)")
-      .completed_by(Completes::kRun)
-      .take_all();
-  add_store_option(table, place);
-  table.add_no_follow();
-  if (const auto done = parse_arguments(table, arguments)) return *done;
+ExitCode export_runs(const std::string& place, std::string file, const std::vector<std::string>& references) {
   if (file == "-") file = "/dev/stdout";
   require_writable(file);
   const auto store = open_store(place, StoreAccess::kRead);
@@ -389,35 +381,34 @@ ExitCode history_export(const Arguments& arguments) {
   return ExitCode::kFine;
 }
 
-ExitCode history_import(const Arguments& arguments) {
-  std::string place = default_store(), max_memory, machine, from;
-  std::vector<std::string> files;
-  OptionTable table("Add files of results to the history; runs already in it are skipped.",
-                    "headroom history import");
+OptionTable history_export_options() {
+  OptionTable table("Write runs of the history to a file of records.", "headroom history export");
+  auto& file = table.own<std::string>();
+  auto& references = table.own<std::vector<std::string>>();
   table.footer(
-      "examples:\n"
-      "  headroom history import results/*.json\n"
-      "  headroom history import results                 all files of results in the folder and below it\n"
-      "  headroom history import --machine ci results    one series, whatever the name of the container\n"
-      "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
-  table
-      .add_option("FILE", files,
-                  "files in any format that headroom reads; of a folder, all *.json, *.jsonl and *.csv")
+      "examples:\n  headroom history export all.json            every run\n"
+      "  headroom history export last.json @last     one run\n"
+      "  headroom history export - @12 @git:1a2b3c   to standard output\n");
+  table.add_option("FILE", file, "output file; '-' is standard output")
       .completed_by(Completes::kFile)
-      .required()
+      .required();
+  table.add_option("RUN", references, "@last, @ID, @git:REVISION (default: every run)")
+      .completed_by(Completes::kRun)
       .take_all();
-  const Option& machine_option = table
-                                     .add_option("--machine", machine,
-                                                 "set the machine of all results, instead of the one in the "
-                                                 "files; each machine has its own series")
-                                     .type_name("NAME");
-  declare_from(table, from);
-  add_store_option(table, place);
+  const std::string& place = add_store_option(table);
   table.add_no_follow();
-  declare_max_memory(table, max_memory);
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  if (machine_option.count > 0 &&
-      (trimmed(machine).empty() || visible(machine) != machine || contains(machine, "\n")))
+  table.finish([&] { return export_runs(place, file, references); });
+  return table;
+}
+
+struct ImportOptions {
+  std::string max_memory, machine, from;
+  std::vector<std::string> files;
+};
+
+ExitCode import_files(const std::string& place, const ImportOptions& options, bool names_machine) {
+  const auto& [max_memory, machine, from, files] = options;
+  if (names_machine && (trimmed(machine).empty() || visible(machine) != machine || contains(machine, "\n")))
     throw Error("--machine " + in_quotes(machine) + " is not a name: it must be printable and not empty");
   // Read all before storing any: an error in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
@@ -435,10 +426,39 @@ ExitCode history_import(const Arguments& arguments) {
   return ExitCode::kFine;
 }
 
-ExitCode history_prune(const Arguments& arguments) {
-  std::string place = default_store(), age;
-  std::optional<std::int64_t> keep;
+OptionTable history_import_options() {
+  OptionTable table("Add files of results to the history; runs already in it are skipped.",
+                    "headroom history import");
+  auto& options = table.own<ImportOptions>();
+  table.footer(
+      "examples:\n"
+      "  headroom history import results/*.json\n"
+      "  headroom history import results                 all files of results in the folder and below it\n"
+      "  headroom history import --machine ci results    one series, whatever the name of the container\n"
+      "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
+  table
+      .add_option("FILE", options.files,
+                  "files in any format that headroom reads; of a folder, all *.json, *.jsonl and *.csv")
+      .completed_by(Completes::kFile)
+      .required()
+      .take_all();
+  const Option& machine = table
+                              .add_option("--machine", options.machine,
+                                          "set the machine of all results, instead of the one in the "
+                                          "files; each machine has its own series")
+                              .type_name("NAME");
+  declare_from(table, options.from);
+  const std::string& place = add_store_option(table);
+  table.add_no_follow();
+  declare_max_memory(table, options.max_memory);
+  table.finish([&] { return import_files(place, options, machine.count > 0); });
+  return table;
+}
+
+OptionTable history_prune_options() {
   OptionTable table("Remove old results from the history.", "headroom history prune");
+  auto& keep = table.own<std::optional<std::int64_t>>();
+  auto& age = table.own<std::string>();
   table.footer(
       "examples:\n"
       "  headroom history prune --keep 500          keep the newest 500 results of each series\n"
@@ -448,85 +468,89 @@ ExitCode history_prune(const Arguments& arguments) {
           .range(1, std::int64_t{1} << 40);
   const Option& age_option =
       table.add_option("--older-than", age, "remove results older than this: 36h, 90d, 12w, 1y");
-  add_store_option(table, place);
+  const std::string& place = add_store_option(table);
   table.add_no_follow();
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  if (keep_option.count + age_option.count == 0) {
-    throw Error("no rule for pruning; give --keep N or --older-than AGE (headroom history prune --help)");
-  }
-  PruneRule rule;
-  if (keep) rule.keep_last = static_cast<std::size_t>(*keep);
-  if (!age.empty()) {
-    const std::uint64_t seconds = parse_age(age), present = now();
-    rule.older_than = present > seconds ? present - seconds : 0;
-  }
-  // Pruning must not create a history.
-  open_store(place, StoreAccess::kRead);
-  const auto store = open_store(place);
-  const PruneResult result = store->prune(rule);
-  print_text(fmt::format("{} removed from {}, and {} without results\n", counted(result.records, "result"),
-                         store->name(), counted(result.runs, "run")),
-             stdout);
-  return ExitCode::kFine;
+  table.finish([&] {
+    if (keep_option.count + age_option.count == 0)
+      throw Error("no rule for pruning; give --keep N or --older-than AGE (headroom history prune --help)");
+    PruneRule rule;
+    if (keep) rule.keep_last = static_cast<std::size_t>(*keep);
+    if (!age.empty()) {
+      const std::uint64_t seconds = parse_age(age), present = now();
+      rule.older_than = present > seconds ? present - seconds : 0;
+    }
+    // Pruning must not create a history.
+    open_store(place, StoreAccess::kRead);
+    const auto store = open_store(place);
+    const PruneResult result = store->prune(rule);
+    print_text(fmt::format("{} removed from {}, and {} without results\n", counted(result.records, "result"),
+                           store->name(), counted(result.runs, "run")),
+               stdout);
+    return ExitCode::kFine;
+  });
+  return table;
 }
 
-ExitCode history_verify(const Arguments& arguments) {
-  std::string place = default_store();
+OptionTable history_verify_options() {
   OptionTable table("Check the stored history against its digests.", "headroom history verify");
   table.footer(
       "examples:\n"
       "  headroom history verify\n"
       "exit codes: 0 no damage, 1 damage found\n");
-  add_store_option(table, place);
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  const auto store = open_store(place, StoreAccess::kRead);
-  const std::vector<StoreDamage> damages = store->verify();
-  std::string text;
-  for (const StoreDamage& damage : damages) text += damage.what + "\n";
-  text += damages.empty()
-              ? fmt::format("{}: no damage in {}\n", store->name(), counted(store->runs().size(), "run"))
-              : fmt::format("{}: {}; headroom history repair removes or repairs them\n", store->name(),
-                            counted(damages.size(), "problem"));
-  print_text(text, stdout);
-  return damages.empty() ? ExitCode::kFine : ExitCode::kNo;
+  const std::string& place = add_store_option(table);
+  table.finish([&place] {
+    const auto store = open_store(place, StoreAccess::kRead);
+    const std::vector<StoreDamage> damages = store->verify();
+    std::string text;
+    for (const StoreDamage& damage : damages) text += damage.what + "\n";
+    text += damages.empty()
+                ? fmt::format("{}: no damage in {}\n", store->name(), counted(store->runs().size(), "run"))
+                : fmt::format("{}: {}; headroom history repair removes or repairs them\n", store->name(),
+                              counted(damages.size(), "problem"));
+    print_text(text, stdout);
+    return damages.empty() ? ExitCode::kFine : ExitCode::kNo;
+  });
+  return table;
 }
 
-ExitCode history_repair(const Arguments& arguments) {
-  std::string place = default_store();
+OptionTable history_repair_options() {
   OptionTable table(
       "Repair the history: remove unreadable entries, restore those that are stored redundantly.",
       "headroom history repair");
   table.footer(
       "examples:\n"
       "  headroom history repair      copies a history file first, and prints the name of the copy\n");
-  add_store_option(table, place);
+  const std::string& place = add_store_option(table);
   table.add_no_follow();
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  open_store(place, StoreAccess::kRead);
-  const auto store = open_store(place);
-  const RepairResult result = store->repair();
-  if (!result.copy.empty()) say("the history before the repair is in {}", result.copy);
-  print_text(fmt::format("{}: {} and {} removed, {}, {} and {} series repaired\n", store->name(),
-                         counted(result.runs_removed, "run"), counted(result.records_removed, "result"),
-                         counted(result.records_mended, "result"), counted(result.runs_mended, "run"),
-                         result.series_mended),
-             stdout);
-  return ExitCode::kFine;
+  table.finish([&place] {
+    open_store(place, StoreAccess::kRead);
+    const auto store = open_store(place);
+    const RepairResult result = store->repair();
+    if (!result.copy.empty()) say("the history before the repair is in {}", result.copy);
+    print_text(fmt::format("{}: {} and {} removed, {}, {} and {} series repaired\n", store->name(),
+                           counted(result.runs_removed, "run"), counted(result.records_removed, "result"),
+                           counted(result.records_mended, "result"), counted(result.runs_mended, "run"),
+                           result.series_mended),
+               stdout);
+    return ExitCode::kFine;
+  });
+  return table;
 }
 
 }  // namespace
 
-ExitCode history(const Arguments& arguments) {
-  constexpr std::pair<const char*, ExitCode (*)(const Arguments&)> kActions[] = {{"export", history_export},
-                                                                                 {"import", history_import},
-                                                                                 {"prune", history_prune},
-                                                                                 {"repair", history_repair},
-                                                                                 {"verify", history_verify}};
-  for (const auto& [name, action] : kActions) {
-    if (!arguments.empty() && arguments.front() == name)
-      return action({arguments.begin() + 1, arguments.end()});
+OptionTable history_options(Arguments& arguments) {
+  constexpr std::pair<const char*, OptionTable (*)()> kActions[] = {{"export", history_export_options},
+                                                                    {"import", history_import_options},
+                                                                    {"prune", history_prune_options},
+                                                                    {"repair", history_repair_options},
+                                                                    {"verify", history_verify_options}};
+  for (const auto& [name, options] : kActions) {
+    if (arguments.empty() || arguments.front() != name) continue;
+    arguments.erase(arguments.begin());
+    return options();
   }
-  return show_history(arguments);
+  return history_show_options();
 }
 
 std::vector<CommandWord> history_words() {

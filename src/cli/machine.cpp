@@ -254,31 +254,6 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   return records;
 }
 
-MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) {
-  MachineOptions options;
-  OptionTable table("Show this machine: topology, caches, bandwidth by working set, and peaks.",
-                    "headroom machine");
-  table.footer(
-      "examples:\n"
-      "  headroom machine                  measure (about a minute), show and store\n"
-      "  headroom machine --quick          every other working set, shorter\n"
-      "  headroom machine --stored         show the last measurement, measure nothing\n"
-      "  headroom machine --json peaks.json\n");
-  table.add_flag("--quick", options.quick, "measure every other working set, at most 0.15 s per point");
-  table.add_flag("--topology", options.topology_only, "show only the topology, without measuring");
-  table.add_flag("--stored", options.stored, "show the last measurement of this machine");
-  table.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
-      .range(1, 4096);
-  table.add_option("--json", options.json,
-                   "also write the records to this file ('-': only to standard output)");
-  table.add_no_follow();
-  done = parse_arguments(table, arguments);
-  if (options.topology_only && (options.stored || !options.json.empty())) {
-    throw Error("--topology conflicts with --stored and --json: it measures nothing");
-  }
-  return options;
-}
-
 MachineDevices find_devices(const std::atomic<bool>& interrupted) {
   MachineDevices found;
   const std::string path = find_program_of_ours("headroom-cuda");
@@ -383,16 +358,36 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
 
 }  // namespace
 
-ExitCode machine(const Arguments& arguments) {
-  std::optional<ExitCode> done;
-  const MachineOptions options = parse(arguments, done);
-  if (done) return *done;
-  try {
-    return show(options, arguments);
-  } catch (const Interrupted&) {
-    say("interrupted before anything was measured");
-    return ExitCode::kInterrupted;
-  }
+OptionTable machine_options(Arguments& arguments) {
+  OptionTable table("Show this machine: topology, caches, bandwidth by working set, and peaks.",
+                    "headroom machine");
+  auto& options = table.own<MachineOptions>();
+  table.footer(
+      "examples:\n"
+      "  headroom machine                  measure (about a minute), show and store\n"
+      "  headroom machine --quick          every other working set, shorter\n"
+      "  headroom machine --stored         show the last measurement, measure nothing\n"
+      "  headroom machine --json peaks.json\n");
+  table.add_flag("--quick", options.quick, "measure every other working set, at most 0.15 s per point");
+  table.add_flag("--topology", options.topology_only, "show only the topology, without measuring");
+  table.add_flag("--stored", options.stored, "show the last measurement of this machine");
+  table.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
+      .range(1, 4096);
+  table.add_option("--json", options.json,
+                   "also write the records to this file ('-': only to standard output)");
+  table.add_no_follow();
+  table.finish([&options, arguments] {
+    if (options.topology_only && (options.stored || !options.json.empty())) {
+      throw Error("--topology conflicts with --stored and --json: it measures nothing");
+    }
+    try {
+      return show(options, arguments);
+    } catch (const Interrupted&) {
+      say("interrupted before anything was measured");
+      return ExitCode::kInterrupted;
+    }
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

@@ -110,10 +110,10 @@ ExitCode show(const RooflineOptions& options) {
 
 }  // namespace
 
-ExitCode roofline(const Arguments& arguments) {
-  RooflineOptions options;
+OptionTable roofline_options(Arguments&) {
   OptionTable table("Plot the cases of a run under the roofs of its machine, on logarithmic axes.",
                     "headroom roofline");
+  auto& options = table.own<RooflineOptions>();
   table.footer(kRooflineExamples);
   table
       .add_option("RUN", options.run,
@@ -132,8 +132,8 @@ ExitCode roofline(const Arguments& arguments) {
   declare_max_memory(table, options.max_memory);
   table.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)")
       .completed_by(Completes::kFile);
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  return show(options);
+  table.finish([&options] { return show(options); });
+  return table;
 }
 
 }  // namespace headroom::cli

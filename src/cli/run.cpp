@@ -730,13 +730,15 @@ Arguments arguments_of(const UnfinishedRun& run) {
   return {words.begin() + 2, words.end()};
 }
 
-ExitCode run(const Arguments& arguments) {
-  const RunOptions options = parse_run_options(arguments);
-  if (options.done) return *options.done;
-  if (!options.resume) return run_with(arguments, options, nullptr);
-  const UnfinishedRun before = run_to_resume();
-  const Arguments again = arguments_of(before);
-  return run_with(again, parse_run_options(again), &before);
+OptionTable run_options(Arguments& arguments) {
+  return run_table([arguments](const RunOptions& options) {
+    if (!options.resume) return run_with(arguments, options, nullptr);
+    if (arguments.size() > 1)
+      throw Error("--resume takes no other option: it uses those of the killed command");
+    const UnfinishedRun before = run_to_resume();
+    const Arguments again = arguments_of(before);
+    return run_table([&](const RunOptions& killed) { return run_with(again, killed, &before); }).run(again);
+  });
 }
 
 }  // namespace headroom::cli

@@ -228,9 +228,9 @@ ExitCode show_all(const ShowOptions& options) {
 
 }  // namespace
 
-ExitCode show(const Arguments& arguments) {
-  ShowOptions options;
+OptionTable show_options(Arguments&) {
   OptionTable table("Show results of any tool, of a run of the history, or of a trace.", "headroom show");
+  auto& options = table.own<ShowOptions>();
   table.footer(kShowFooter);
   table.add_option("RESULT", options.operands, "file, folder, or run of the history")
       .completed_by(Completes::kFileOrRun)
@@ -246,8 +246,8 @@ ExitCode show(const Arguments& arguments) {
   declare_record_files(table, options.json, options.oss);
   table.add_option("--store", options.store, "history to read runs from").completed_by(Completes::kFile);
   declare_max_memory(table, options.max_memory);
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  return show_all(options);
+  table.finish([&options] { return show_all(options); });
+  return table;
 }
 
 }  // namespace headroom::cli

@@ -2,6 +2,7 @@
 // main() of a runner that includes `headroom run` (headroom::standalone).
 
 #include "cli/commands.h"
+#include "headroom/console/option_table.h"
 #include "headroom/console/program.h"
 #include "headroom/runner/runner_main.h"
 
@@ -10,7 +11,7 @@ int main(int argc, char** argv) {
   const auto from_shell = [](const auto& self, const auto& arguments) {
     cli::Arguments all{"--runner", self.string()};
     all.insert(all.end(), arguments.begin(), arguments.end());
-    return static_cast<int>(cli::run(all));
+    return static_cast<int>(cli::run_options(all).run(all));
   };
   return cli::exit_code_of([&] { return static_cast<ExitCode>(runner_main(argc, argv, from_shell)); });
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/console/option_table.h"
 #include "headroom_trace/program/trace.h"
 #include "headroom_trace/program/trace_options.h"
 #include "headroom_trace/report/file_analysis.h"
@@ -61,10 +62,11 @@ std::vector<FileAnalysis> gather(std::vector<FileAnalysis> mine) {
   return all;
 }
 
-ExitCode analyze(const cli::Arguments& arguments, cli::TraceCrew& crew) {
-  ExitCode done = ExitCode::kFine;
-  const auto options = cli::parse_trace_options(arguments, {}, done);
-  return options ? cli::analyze_traces(*options, crew) : done;
+ExitCode analyze(cli::Arguments arguments, const cli::TraceCrew& crew) {
+  return cli::analysis_options(
+             arguments, {},
+             [&](const cli::TraceOptions& options) { return cli::analyze_traces(options, crew); })
+      .run(arguments);
 }
 
 ExitCode run(const cli::Arguments& arguments, int index, int size) {

@@ -72,6 +72,11 @@ class Completion(CommandLineTest):
         self.assertEqual(candidates("diff", "a.j"), [":files"])
         self.assertEqual(candidates("ab", "--", "x"), [":files"])
 
+    def test_no_command_runs(self):
+        self.assertEqual(candidates("completion", "candidates", ""), [])
+        self.assertEqual(candidates("history", "repair", "--store", "/no/such/folder/h.db", "--no-f"), ["--no-follow"])
+        self.assertIn("--top", candidates("trace", "diff", "no", "files", "--"))
+
     def test_references_to_the_history(self):
         store = self.folder / "history.db"
         self.assert_exit(headroom("time", "--runs", "6", "--store", store, "true"), 0)

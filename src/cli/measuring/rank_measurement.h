@@ -48,8 +48,6 @@ RankGroup start_ranks(const RankStart& start, const std::string& runner,
 /// Runs a rank other than 0 under a launcher. Prints nothing unless it fails before it has a leader.
 ExitCode follow(const RankStart& start);
 
-class OptionTable;
-
 struct RankOptions {
   RankStart start;
   RankPatience patience;
@@ -60,8 +58,7 @@ struct RankOptions {
   bool limits = false;           ///< sample the machine's limits
   bool list = false, per_rank = false;
   std::string json, oss;
-  std::string store;             ///< history to append to, or empty
-  std::optional<ExitCode> done;  ///< set if help or a usage error was printed
+  std::string store;  ///< history to append to, or empty
 };
 
 struct RawRankOptions {

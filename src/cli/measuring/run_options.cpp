@@ -630,26 +630,24 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
 
 }  // namespace
 
-RunOptions parse_run_options(const Arguments& arguments) {
-  RunOptions options;
-  RawRunOptions raw;
+OptionTable run_table(std::function<ExitCode(const RunOptions&)> action) {
   OptionTable table("Measure experiments, interleaved with each other and with this machine's limits.",
                     "headroom run");
   table.footer(kRunExamples);
+  auto& options = table.own<RunOptions>();
+  auto& raw = table.own<RawRunOptions>();
   // The last value of a repeated option wins: it overrides a script's defaults.
   declare_selection(table, raw, options);
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);
-  if ((options.done = parse_arguments(table, arguments))) return options;
-  if (options.resume) {
-    if (arguments.size() > 1)
-      throw Error("--resume takes no other option: it uses those of the killed command");
-    return options;
-  }
-  fill_request(raw, options);
-  options.request.tunes = !raw.quick || options.retune;
-  settle_store(options.store, raw.no_store || options.calibrate_noise);
-  return options;
+  table.finish([&options, &raw, action = std::move(action)] {
+    if (options.resume) return action(options);
+    fill_request(raw, options);
+    options.request.tunes = !raw.quick || options.retune;
+    settle_store(options.store, raw.no_store || options.calibrate_noise);
+    return action(options);
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

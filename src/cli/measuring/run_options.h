@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "cli/measuring/rank_measurement.h"
-#include "headroom/console/command.h"
+#include "headroom/console/option_table.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {
@@ -23,10 +24,9 @@ struct RunOptions {
   bool retune = false;             ///< ignore stored variant choices
   std::string targets;             ///< empty: the shipped file
   std::optional<RankStart> ranks;  ///< set if ranks run an experiment
-  std::optional<ExitCode> done;    ///< set if help or a usage error was printed
 };
 
-/// Throws Error for invalid values; usage errors are printed.
-RunOptions parse_run_options(const Arguments& arguments);
+/// The options of `headroom run`. Its action throws Error for invalid values.
+OptionTable run_table(std::function<ExitCode(const RunOptions&)> action);
 
 }  // namespace headroom::cli

@@ -15,13 +15,19 @@ struct CommandWord {
   std::string summary;
 };
 
+class OptionTable;
+
 /// `program`: the other program that has the command.
 struct Command {
   const char* name;
   const char* summary;
-  ExitCode (*run)(const Arguments& arguments);
+  /// Returns the options for `arguments`, and removes arguments that are none: an action, a command to
+  /// measure. Throws Error for an unknown action.
+  OptionTable (*options)(Arguments& arguments);
   std::vector<CommandWord> (*words)() = nullptr;
   const char* program = nullptr;
+
+  ExitCode run(Arguments arguments) const;
 };
 
 }  // namespace headroom::cli

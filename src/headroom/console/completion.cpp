@@ -90,17 +90,13 @@ Candidates operands(const Command& command, const OptionTable& table, const Argu
 
 }  // namespace
 
-OptionTable option_table(const Command& command, const Arguments& words) {
-  for (Arguments asked : {words, Arguments{}}) {
-    asked.emplace_back(kDescribe);
-    try {
-      command.run(asked);
-    } catch (const OptionTable& table) {
-      return table;
-    } catch (const Error&) {
-    }
+OptionTable option_table(const Command& command, Arguments words) {
+  try {
+    return command.options(words);
+  } catch (const Error&) {
+    words.clear();
+    return command.options(words);
   }
-  throw std::logic_error(std::string("headroom ") + command.name + " has no table of options");
 }
 
 void keep_matching(Candidates& found, const std::string& typed) {

@@ -10,8 +10,8 @@
 
 namespace headroom::cli {
 
-/// Returns the options after `words`: an analysis or action adds its own.
-OptionTable option_table(const Command& command, const Arguments& words);
+/// Returns the options after `words`: an analysis or action adds its own. Falls back to those after none.
+OptionTable option_table(const Command& command, Arguments words);
 
 struct Candidate {
   std::string word;  ///< no blank follows after '=' or ','

@@ -118,43 +118,36 @@ std::vector<std::string> Option::all_names() const {
   return all;
 }
 
-OptionTable::OptionTable(std::string description, std::string name)
-    : description_(std::move(description)), name_(std::move(name)) {}
-OptionTable::OptionTable(const OptionTable& other) = default;
-OptionTable::~OptionTable() = default;
-
 Option& OptionTable::add(std::string names, OptionTarget target, std::string help) {
   return options_.emplace_back(Option{std::move(names), target, std::move(help)});
 }
 
-void OptionTable::add_no_follow() {
-  add_flag("--no-follow", no_follow_, "do not write through symbolic links");
+const bool& OptionTable::add_no_follow() {
+  add_flag("--no-follow", *(no_follow_ = &own<bool>()), "do not write through symbolic links");
+  return *no_follow_;
 }
 
-void OptionTable::add_color() {
-  add_option("--color", color_,
+void OptionTable::finish(std::function<ExitCode()> action) {
+  std::string& color = own<std::string>();
+  color = "auto";
+  add_option("--color", color,
              "colours in tables: auto (on a terminal, unless NO_COLOR is set), always, never")
       .one_of({"auto", "always", "never"});
+  action_ = [&color, no_follow = no_follow_, action = std::move(action)] {
+    if (no_follow != nullptr && *no_follow) never_follow_links();
+    choose_colour(color);
+    return action();
+  };
 }
 
-std::size_t OptionTable::count(const std::string& name) const {
-  for (const Option& option : options_) {
-    const std::vector<std::string> names = option.all_names();
-    if (std::ranges::find(names, name) != names.end()) return option.count;
-  }
-  return 0;
-}
-
-std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments) {
-  table.add_color();
-  if (!arguments.empty() && arguments.back() == kDescribe) throw OptionTable(table);
-  CLI::App app(table.description_, table.name_);
+ExitCode OptionTable::run(const Arguments& arguments) {
+  CLI::App app(description_, name_);
   app.formatter(std::make_shared<HelpText>());
-  app.footer(table.footer_);
+  app.footer(footer_);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.allow_extras(table.allows_extras_);
+  app.allow_extras(extras_ != nullptr);
   std::vector<const CLI::Option*> declared;
-  for (const Option& option : table.options_) declared.push_back(&declare(app, option));
+  for (const Option& option : options_) declared.push_back(&declare(app, option));
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
@@ -165,11 +158,14 @@ std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arg
     say("{} ({} --help shows all, with examples)", reason(app, error), app.get_name());
     return ExitCode::kCannot;
   }
-  for (std::size_t i = 0; i < declared.size(); ++i) table.options_[i].count = declared[i]->count();
-  table.remaining_ = app.remaining();
-  if (table.no_follow_) never_follow_links();
-  choose_colour(table.color_);
-  return std::nullopt;
+  for (std::size_t i = 0; i < declared.size(); ++i) options_[i].count = declared[i]->count();
+  if (extras_ != nullptr) *extras_ = app.remaining();
+  return action_();
+}
+
+ExitCode Command::run(Arguments arguments) const {
+  OptionTable table = options(arguments);
+  return table.run(arguments);
 }
 
 }  // namespace headroom::cli

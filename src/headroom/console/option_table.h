@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,14 +65,20 @@ struct Option {
   std::vector<std::string> all_names() const;
 };
 
-/// Options of a command. The last of repeated ones counts (except with take_all()), so that users can
-/// override aliases and scripts.
+/// Options of a command, the values that they fill, and the action with these values. The last of repeated
+/// options counts (except with take_all()), so that users can override aliases and scripts.
 class OptionTable {
  public:
-  OptionTable(std::string description, std::string name);
-  OptionTable(const OptionTable& other);
-  ~OptionTable();
+  OptionTable(std::string description, std::string name)
+      : description_(std::move(description)), name_(std::move(name)) {}
 
+  /// Returns values for options to fill, which live as long as the table.
+  template <typename Values>
+  Values& own() {
+    const auto values = std::make_shared<Values>();
+    owned_.push_back(values);
+    return *values;
+  }
   template <typename T>
   Option& add_option(std::string names, T& target, std::string help) {
     return add(std::move(names), OptionTarget(&target), std::move(help));
@@ -79,38 +87,30 @@ class OptionTable {
   Option& add_flag(std::string names, T& target, std::string help) {
     return add_option(std::move(names), target, std::move(help));
   }
-  /// Adds --no-follow, for commands that write files named by the user.
-  void add_no_follow();
+  /// Adds --no-follow, for commands that write files named by the user. Returns its value.
+  const bool& add_no_follow();
   void footer(std::string text) { footer_ = std::move(text); }
-  /// Leaves unknown arguments in remaining().
-  void allow_extras() { allows_extras_ = true; }
+  /// Returns the unknown arguments, which are no error.
+  const Arguments& allow_extras() { return *(extras_ = &own<Arguments>()); }
+  /// Adds --color and the action.
+  void finish(std::function<ExitCode()> action);
+  /// Parses `arguments` and takes the action; prints help or what is wrong with the arguments instead.
+  ExitCode run(const Arguments& arguments);
 
   const std::string& description() const { return description_; }
   const std::string& name() const { return name_; }
   const std::string& footer() const { return footer_; }
   const std::deque<Option>& options() const { return options_; }
-  bool allows_extras() const { return allows_extras_; }
-  const Arguments& remaining() const { return remaining_; }
-  std::size_t count(const std::string& name) const;
 
  private:
   Option& add(std::string names, OptionTarget target, std::string help);
-  void add_color();
-  friend std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments);
 
   std::string description_, name_, footer_;
   std::deque<Option> options_;  // deque: addresses stay valid
-  bool allows_extras_ = false;
-  bool no_follow_ = false;
-  std::string color_ = "auto";
-  Arguments remaining_;
+  std::vector<std::shared_ptr<void>> owned_;
+  bool* no_follow_ = nullptr;
+  Arguments* extras_ = nullptr;
+  std::function<ExitCode()> action_;
 };
-
-/// Returns an exit code if the command is done (help or wrong arguments, already printed). Throws `table` for
-/// kDescribe.
-std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments);
-
-/// Last and only argument that makes a command throw its OptionTable, whose targets then dangle.
-constexpr const char* kDescribe = "--describe-options";
 
 }  // namespace headroom::cli

@@ -8,9 +8,9 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"report", "write results as a page for a browser: one file, with charts and tables to search and sort",
-     report},
-    {"serve", "serve the history and running measurements to a browser on this machine", serve},
-    {"site", "write the history as pages to a folder: headroom history --site", site},
+     report_options},
+    {"serve", "serve the history and running measurements to a browser on this machine", serve_options},
+    {"site", "write the history as pages to a folder: headroom history --site", site_options},
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 namespace headroom::cli {
 
 /// `headroom report`.
-ExitCode report(const Arguments& arguments);
+OptionTable report_options(Arguments& arguments);
 
 /// `headroom serve`.
-ExitCode serve(const Arguments& arguments);
+OptionTable serve_options(Arguments& arguments);
 
 /// `headroom history --site FOLDER`.
-ExitCode site(const Arguments& arguments);
+OptionTable site_options(Arguments& arguments);
 
 }  // namespace headroom::cli

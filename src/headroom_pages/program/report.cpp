@@ -248,12 +248,29 @@ Page page_of(const ReportOptions& options) {
   return page;
 }
 
+ExitCode write_report(const ReportOptions& options) {
+  if (!options.is_diff && (!options.margin.empty() || options.across_machines))
+    throw Error("--margin and --across-machines need --diff: add it, or leave them out");
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C sets a flag
+  require_page_path(options);
+  try {
+    const Page page = page_of(options);
+    if (interrupt_flag()) throw Error("interrupted");
+    write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page));
+  } catch (const Error&) {
+    if (!interrupt_flag()) throw;
+    say_sentence("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
+  return ExitCode::kFine;
+}
+
 }  // namespace
 
-ExitCode report(const Arguments& arguments) {
-  ReportOptions options;
+OptionTable report_options(Arguments&) {
   OptionTable table("Write results as one HTML page: the answer, charts and searchable tables.",
                     "headroom report");
+  auto& options = table.own<ReportOptions>();
   table.footer(kReportFooter);
   table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
       .completed_by(Completes::kFileOrRun)
@@ -273,21 +290,8 @@ ExitCode report(const Arguments& arguments) {
   declare_from(table, options.from);
   declare_reading(table, options.reading);
   declare_communication(table, options.reading);
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  if (!options.is_diff && (!options.margin.empty() || options.across_machines))
-    throw Error("--margin and --across-machines need --diff: add it, or leave them out");
-  static_cast<void>(interrupt_flag());  // from here on Ctrl-C sets a flag
-  require_page_path(options);
-  try {
-    const Page page = page_of(options);
-    if (interrupt_flag()) throw Error("interrupted");
-    write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page));
-  } catch (const Error&) {
-    if (!interrupt_flag()) throw;
-    say_sentence("interrupted; nothing was written");
-    return ExitCode::kInterrupted;
-  }
-  return ExitCode::kFine;
+  table.finish([&options] { return write_report(options); });
+  return table;
 }
 
 }  // namespace headroom::cli

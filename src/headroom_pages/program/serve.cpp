@@ -634,24 +634,16 @@ HttpResponse ServedHistory::answer(const std::string& path) {
   return asset(path).value_or(not_found());
 }
 
-}  // namespace
-
-ExitCode serve(const Arguments& arguments) {
+struct ServeOptions {
   std::string store, min_magnitude = "0";
   std::uint16_t port = 8425;
-  OptionTable table("Show the history and running measurements in a browser.", "headroom serve");
-  table.footer(kServeFooter);
-  table.add_option("--port", port, "port on 127.0.0.1; 0: any free port (default 8425)");
-  table
-      .add_option("--min-magnitude", min_magnitude,
-                  "omit changes smaller than this share of the level before (default 0)")
-      .type_name("SHARE");
-  table.add_option("--store", store,
-                   "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
-  if (const auto done = parse_arguments(table, arguments)) return *done;
+};
+
+ExitCode serve(const ServeOptions& options) {
   const auto& is_interrupted = interrupt_flag();
-  ServedHistory history(store.empty() ? default_store() : store, parse_margin(min_magnitude));
-  HttpServer server(port, [&history](const std::string& path) { return history.answer(path); });
+  ServedHistory history(options.store.empty() ? default_store() : options.store,
+                        parse_margin(options.min_magnitude));
+  HttpServer server(options.port, [&history](const std::string& path) { return history.answer(path); });
   print_text(fmt::format("http://127.0.0.1:{}/ until Ctrl-C\n", server.port()), stdout);
   std::fflush(stdout);
   // A signal ends the wait.
@@ -663,31 +655,58 @@ ExitCode serve(const Arguments& arguments) {
   return ExitCode::kFine;
 }
 
-ExitCode site(const Arguments& arguments) {
+struct SiteOptions {
   std::string folder, json, store, min_magnitude = "0";
-  OptionTable table("Write the history as HTML pages.", "headroom-pages site");
-  table.add_option("FOLDER", folder, "a new folder, or one with such a site").required();
-  table.add_option("--min-magnitude", min_magnitude, "omit changes smaller than this share");
-  table.add_option("--json", json, "also write a JSON summary to this file ('-': standard output only)");
-  table.add_option("--store", store, "file, or postgresql://USER@HOST/NAME");
-  table.add_no_follow();
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  const double least = parse_margin(min_magnitude);
-  if (!json.empty() && json != "-") require_writable(json);
-  const auto history = open_store(store.empty() ? default_store() : store, StoreAccess::kRead);
-  const SiteResult result = write_site(*history, folder, least);
-  if (!json.empty()) {
-    const Json what{{"site", folder},
+};
+
+ExitCode write_pages(const SiteOptions& options) {
+  const double least = parse_margin(options.min_magnitude);
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
+  const auto history =
+      open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
+  const SiteResult result = write_site(*history, options.folder, least);
+  if (!options.json.empty()) {
+    const Json what{{"site", options.folder},
                     {"series", result.series},
                     {"written", result.written},
                     {"removed", result.removed}};
-    write_file_atomically(json == "-" ? "/dev/stdout" : json, dump_json_pretty(what) + "\n");
-    if (json == "-") return ExitCode::kFine;
+    write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(what) + "\n");
+    if (options.json == "-") return ExitCode::kFine;
   }
-  print_text(fmt::format("{} series in {}/index.html: {} written, {} removed\n", result.series, folder,
-                         counted(result.written, "page"), counted(result.removed, "page")),
+  print_text(fmt::format("{} series in {}/index.html: {} written, {} removed\n", result.series,
+                         options.folder, counted(result.written, "page"), counted(result.removed, "page")),
              stdout);
   return ExitCode::kFine;
+}
+
+}  // namespace
+
+OptionTable serve_options(Arguments&) {
+  OptionTable table("Show the history and running measurements in a browser.", "headroom serve");
+  auto& options = table.own<ServeOptions>();
+  table.footer(kServeFooter);
+  table.add_option("--port", options.port, "port on 127.0.0.1; 0: any free port (default 8425)");
+  table
+      .add_option("--min-magnitude", options.min_magnitude,
+                  "omit changes smaller than this share of the level before (default 0)")
+      .type_name("SHARE");
+  table.add_option("--store", options.store,
+                   "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+  table.finish([&] { return serve(options); });
+  return table;
+}
+
+OptionTable site_options(Arguments&) {
+  OptionTable table("Write the history as HTML pages.", "headroom-pages site");
+  auto& options = table.own<SiteOptions>();
+  table.add_option("FOLDER", options.folder, "a new folder, or one with such a site").required();
+  table.add_option("--min-magnitude", options.min_magnitude, "omit changes smaller than this share");
+  table.add_option("--json", options.json,
+                   "also write a JSON summary to this file ('-': standard output only)");
+  table.add_option("--store", options.store, "file, or postgresql://USER@HOST/NAME");
+  table.add_no_follow();
+  table.finish([&] { return write_pages(options); });
+  return table;
 }
 
 }  // namespace headroom::cli

@@ -5,6 +5,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
 #include "headroom_trace/columns/trace_facts.h"
@@ -46,13 +47,18 @@ ExitCode print_recorded_utilization(const Arguments& arguments) {
 }
 
 /// The hidden options are for other headroom programs.
-ExitCode trace_or_answer(const Arguments& arguments) {
-  const std::string_view first = arguments.empty() ? "" : std::string_view(arguments.front());
-  if (first == "--recorded-utilization" && arguments.size() > 1)
-    return print_recorded_utilization({arguments.begin() + 1, arguments.end()});
-  if (first == "--is-trace" && arguments.size() == 2)
-    return is_trace_file(arguments[1]) ? ExitCode::kFine : ExitCode::kNo;
-  return trace(arguments);
+OptionTable trace_or_answer(Arguments& arguments) {
+  const std::string first = arguments.empty() ? "" : arguments.front();
+  const bool asks_kind = first == "--is-trace" && arguments.size() == 2;
+  if (!asks_kind && (first != "--recorded-utilization" || arguments.size() < 2))
+    return trace_options(arguments);
+  OptionTable table("", "headroom-trace");
+  table.finish([asks_kind, rest = Arguments(arguments.begin() + 1, arguments.end())] {
+    if (!asks_kind) return print_recorded_utilization(rest);
+    return is_trace_file(rest.front()) ? ExitCode::kFine : ExitCode::kNo;
+  });
+  arguments.clear();
+  return table;
 }
 
 constexpr Command kCommands[] = {

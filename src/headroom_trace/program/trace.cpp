@@ -102,9 +102,11 @@ ExitCode answer(const TraceReport& report) {
 }
 
 constexpr TraceAction kActions[] = {
-    {"diff", "A B", "compare two traces: kernels and ops added, removed, slower, faster", trace_diff},
-    {"convert", "IN OUT", "rewrite a trace as clean Chrome JSON, or its events as CSV", trace_convert},
-    {"merge", "FILE... -o OUT", "merge the traces of all ranks of a job, with aligned clocks", trace_merge},
+    {"diff", "A B", "compare two traces: kernels and ops added, removed, slower, faster", trace_diff_options},
+    {"convert", "IN OUT", "rewrite a trace as clean Chrome JSON, or its events as CSV",
+     trace_convert_options},
+    {"merge", "FILE... -o OUT", "merge the traces of all ranks of a job, with aligned clocks",
+     trace_merge_options},
 };
 
 std::string option_text(const trace::AnalysisOption& option) {
@@ -174,18 +176,16 @@ ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
   return any_failed ? ExitCode::kCannot : answer(report);
 }
 
-ExitCode trace(const Arguments& arguments) {
+OptionTable trace_options(Arguments& arguments) {
   const std::size_t place = first_operand(arguments);
   for (const TraceAction& action : kActions) {
     if (place >= arguments.size() || arguments[place] != action.name) continue;
-    Arguments rest = arguments;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
-    return action.run(rest);
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(place));
+    return action.options();
   }
-  ExitCode done = ExitCode::kFine;
-  const std::optional<TraceOptions> options = parse_trace_options(arguments, kActions, done);
-  if (!options) return done;
-  return options->list ? list(options->outputs.json) : analyze_traces(*options);
+  return analysis_options(arguments, kActions, [](const TraceOptions& options) {
+    return options.list ? list(options.outputs.json) : analyze_traces(options);
+  });
 }
 
 std::vector<CommandWord> trace_words() {

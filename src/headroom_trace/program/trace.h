@@ -20,16 +20,16 @@ struct TraceCrew {
 /// Runs `headroom trace [ANALYSIS] FILE...`; only the first of the crew prints and writes.
 ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew = {});
 
-/// Runs `headroom trace convert IN OUT`: writes a clean Chrome trace, or its events as CSV.
-ExitCode trace_convert(const Arguments& arguments);
+/// `headroom trace convert IN OUT`: writes a clean Chrome trace, or its events as CSV.
+OptionTable trace_convert_options();
 
-/// Runs `headroom trace diff A B`: joins traces or jobs by name and place.
-ExitCode trace_diff(const Arguments& arguments);
+/// `headroom trace diff A B`: joins traces or jobs by name and place.
+OptionTable trace_diff_options();
 
-/// Runs `headroom trace merge FILE... -o OUT`: writes one trace of all ranks, with aligned clocks.
-ExitCode trace_merge(const Arguments& arguments);
+/// `headroom trace merge FILE... -o OUT`: writes one trace of all ranks, with aligned clocks.
+OptionTable trace_merge_options();
 
-ExitCode trace(const Arguments& arguments);
+OptionTable trace_options(Arguments& arguments);
 
 std::vector<CommandWord> trace_words();
 

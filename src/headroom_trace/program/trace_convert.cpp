@@ -94,26 +94,28 @@ ExitCode convert(const ConvertOptions& options) {
 
 }  // namespace
 
-ExitCode trace_convert(const Arguments& arguments) {
-  ConvertOptions options;
+OptionTable trace_convert_options() {
   OptionTable table("Rewrite a trace as clean Chrome JSON, or its events as CSV.", "headroom trace convert");
+  auto& options = table.own<ConvertOptions>();
   table.footer(kTraceConvertFooter);
   table.add_option("IN OUT", options.paths, "the trace to read, and the file to write")
       .completed_by(Completes::kFile)
       .take_all();
   table.add_no_follow();
   declare_reading(table, options.reading);
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  if (options.paths.size() != 2)
-    throw Error("headroom trace convert needs an input and an output: give IN and OUT");
-  static_cast<void>(interrupt_flag());
-  try {
-    return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });
-  } catch (const Error&) {
-    if (!interrupt_flag()) throw;
-    say_sentence("interrupted; nothing was written");
-    return ExitCode::kInterrupted;
-  }
+  table.finish([&options] {
+    if (options.paths.size() != 2)
+      throw Error("headroom trace convert needs an input and an output: give IN and OUT");
+    static_cast<void>(interrupt_flag());
+    try {
+      return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });
+    } catch (const Error&) {
+      if (!interrupt_flag()) throw;
+      say_sentence("interrupted; nothing was written");
+      return ExitCode::kInterrupted;
+    }
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

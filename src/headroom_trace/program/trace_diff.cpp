@@ -25,43 +25,14 @@ examples:
 For a verdict on numbers such as utilisation: headroom trace --name N --json, then headroom diff.)";
 
 struct TraceDiffOptions {
+  std::int64_t top = 20, step = 0;
+  bool no_store = false;  // accepted but unused
   std::vector<std::string> operands;
   TraceOutputOptions outputs;
   trace::ProfileOptions profile;
   trace::DiffOptions diff;
   TraceReading reading;
 };
-
-std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done) {
-  TraceDiffOptions options;
-  std::int64_t top = 20, step = 0;
-  bool no_store = false;  // accepted but unused
-  OptionTable table("Compare two traces: kernels and ops added, removed, slower, faster.",
-                    "headroom trace diff");
-  table.footer(kTraceDiffFooter);
-  table.add_option("A B", options.operands, "the two sides: a trace, or a folder or pattern of ranks")
-      .completed_by(Completes::kFile)
-      .take_all();
-  const Option& given = table.add_option("--step", step, "compare only step N of both").type_name("N");
-  table.add_flag("--per-step", options.diff.per_step,
-                 "divide counts and times by steps, for traces of unequal length");
-  table.add_option("--top", top, "show at most N rows of each table (default 20; 0: all)")
-      .type_name("N")
-      .range(0, std::int64_t{1} << 40);
-  declare_outputs(table, options.outputs);
-  declare_reading(table, options.reading);
-  table.add_flag("--no-store", no_store, "keep no history (always so; accepted for scripts)");
-  if (const auto told = parse_arguments(table, arguments)) {
-    done = *told;
-    return std::nullopt;
-  }
-  if (options.operands.size() != 2) throw Error("headroom trace diff needs two traces: give A and B");
-  if (given.count > 0) options.profile.step = step;
-  options.profile.whole_names = options.outputs.whole_names;
-  options.diff.top = static_cast<std::size_t>(top);
-  check_outputs(options.outputs);
-  return options;
-}
 
 struct Side {
   trace::TraceProfile profile;
@@ -92,29 +63,55 @@ Side read_side(const std::string& operand, const TraceDiffOptions& options,
   return side;
 }
 
-}  // namespace
-
-ExitCode trace_diff(const Arguments& arguments) {
-  ExitCode done = ExitCode::kFine;
-  const std::optional<TraceDiffOptions> options = parse(arguments, done);
-  if (!options) return done;
+ExitCode diff_traces(const TraceDiffOptions& options) {
   static_cast<void>(interrupt_flag());
-  const MemoryCap cap(max_memory_bytes(options->reading.max_memory));
+  const MemoryCap cap(max_memory_bytes(options.reading.max_memory));
   TraceReport report;
   report.analysis = "diff";
-  report.name = options->operands[0] + " and " + options->operands[1];
-  const Side before = read_side(options->operands[0], *options, report.files);
-  const Side after = read_side(options->operands[1], *options, report.files);
+  report.name = options.operands[0] + " and " + options.operands[1];
+  const Side before = read_side(options.operands[0], options, report.files);
+  const Side after = read_side(options.operands[1], options, report.files);
   if (interrupt_flag()) {
     say_sentence("interrupted; nothing was written");
     return ExitCode::kInterrupted;
   }
   if (before.profile.traces == 0 || after.profile.traces == 0) return ExitCode::kCannot;
   warn_of_problems(report.files);
-  report.result = trace::diff(before.profile, after.profile, options->diff);
+  report.result = trace::diff(before.profile, after.profile, options.diff);
   report.result.answer = trace_answer(report);
-  write_report(report, options->outputs);
+  write_report(report, options.outputs);
   return before.any_failed || after.any_failed ? ExitCode::kCannot : ExitCode::kFine;
+}
+
+}  // namespace
+
+OptionTable trace_diff_options() {
+  OptionTable table("Compare two traces: kernels and ops added, removed, slower, faster.",
+                    "headroom trace diff");
+  auto& options = table.own<TraceDiffOptions>();
+  table.footer(kTraceDiffFooter);
+  table.add_option("A B", options.operands, "the two sides: a trace, or a folder or pattern of ranks")
+      .completed_by(Completes::kFile)
+      .take_all();
+  const Option& given =
+      table.add_option("--step", options.step, "compare only step N of both").type_name("N");
+  table.add_flag("--per-step", options.diff.per_step,
+                 "divide counts and times by steps, for traces of unequal length");
+  table.add_option("--top", options.top, "show at most N rows of each table (default 20; 0: all)")
+      .type_name("N")
+      .range(0, std::int64_t{1} << 40);
+  declare_outputs(table, options.outputs);
+  declare_reading(table, options.reading);
+  table.add_flag("--no-store", options.no_store, "keep no history (always so; accepted for scripts)");
+  table.finish([&] {
+    if (options.operands.size() != 2) throw Error("headroom trace diff needs two traces: give A and B");
+    if (given.count > 0) options.profile.step = options.step;
+    options.profile.whole_names = options.outputs.whole_names;
+    options.diff.top = static_cast<std::size_t>(options.top);
+    check_outputs(options.outputs);
+    return diff_traces(options);
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

@@ -137,10 +137,10 @@ ExitCode merge(const MergeOptions& options) {
 
 }  // namespace
 
-ExitCode trace_merge(const Arguments& arguments) {
-  MergeOptions options;
+OptionTable trace_merge_options() {
   OptionTable table("Merge the traces of a job's ranks into one, with aligned clocks.",
                     "headroom trace merge");
+  auto& options = table.own<MergeOptions>();
   table.footer(kTraceMergeFooter);
   table.add_option("FILE", options.operands, "traces, folders or patterns: each file is one rank")
       .completed_by(Completes::kFile)
@@ -153,16 +153,18 @@ ExitCode trace_merge(const Arguments& arguments) {
       .completed_by(Completes::kFile)
       .type_name("FILE");
   declare_reading(table, options.reading);
-  if (const auto done = parse_arguments(table, arguments)) return *done;
-  check(options);
-  static_cast<void>(interrupt_flag());
-  try {
-    return within_memory(options.reading.max_memory, "the traces", [&] { return merge(options); });
-  } catch (const Error&) {
-    if (!interrupt_flag()) throw;
-    say_sentence("interrupted; nothing was written");
-    return ExitCode::kInterrupted;
-  }
+  table.finish([&options] {
+    check(options);
+    static_cast<void>(interrupt_flag());
+    try {
+      return within_memory(options.reading.max_memory, "the traces", [&] { return merge(options); });
+    } catch (const Error&) {
+      if (!interrupt_flag()) throw;
+      say_sentence("interrupted; nothing was written");
+      return ExitCode::kInterrupted;
+    }
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

@@ -39,8 +39,10 @@ constexpr const char* kDefaultAnalysis = "summary";
 struct RawTraceOptions {
   std::int64_t top = 20;
   bool keep = false, no_store = false;
-  std::deque<std::string> texts;  ///< a deque: references must stay valid
+  /// Of the analysis. Deques: references must stay valid.
+  std::deque<std::string> texts;
   std::deque<bool> flags;
+  std::vector<const Option*> own;
 };
 
 constexpr const char* kValued[] = {"--json",    "--csv",        "--name",          "--store", "--top",
@@ -81,17 +83,17 @@ void declare_own(OptionTable& table, RawTraceOptions& raw, const trace::Analysis
     Option& declared = option.value[0] == '\0' ? table.add_flag(name, flag, help)
                                                : table.add_option(name, text, help).type_name(option.value);
     declared.in_group(std::string("Options of ") + analysis.name);
+    raw.own.push_back(&declared);
   }
 }
 
-void take_own(const OptionTable& table, const RawTraceOptions& raw, TraceOptions& options) {
+void take_own(const RawTraceOptions& raw, TraceOptions& options) {
   for (std::size_t i = 0; i < options.analysis->options.size(); ++i) {
     const trace::AnalysisOption& option = options.analysis->options[i];
-    const std::string name = std::string("--") + option.name;
-    if (table.count(name) == 0) continue;
+    if (raw.own[i]->count == 0) continue;
     if (option.value[0] == '\0' && !raw.flags[i]) continue;
     options.values.set(option.name, raw.texts[i]);
-    options.given.push_back(name);
+    options.given.push_back(raw.own[i]->names);
     if (option.value[0] != '\0') options.given.push_back(raw.texts[i]);
   }
 }
@@ -220,46 +222,42 @@ std::size_t first_operand(const Arguments& arguments) {
   return arguments.size();
 }
 
-std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
-                                                std::span<const TraceAction> actions, ExitCode& done) {
-  TraceOptions options;
-  RawTraceOptions raw;
-  Arguments rest = arguments;
+OptionTable analysis_options(Arguments& arguments, std::span<const TraceAction> actions,
+                             std::function<ExitCode(const TraceOptions&)> analyze) {
   const std::size_t place = first_operand(arguments);
-  if (place < arguments.size()) {
-    options.analysis = trace::find_analysis(arguments[place]);
-    if (options.analysis != nullptr) rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
-    if (options.analysis == nullptr && !looks_like_a_path(arguments[place]))
-      refuse_word(arguments[place], actions);
-  }
-  const bool named = options.analysis != nullptr;
-  if (!named) options.analysis = &default_analysis();
+  const std::string word = place < arguments.size() ? arguments[place] : "-";
+  const trace::Analysis* found = trace::find_analysis(word);
+  const bool named = found != nullptr;
+  if (!named && !looks_like_a_path(word)) refuse_word(word, actions);
+  if (named) arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(place));
+  const trace::Analysis& analysis = named ? *found : default_analysis();
 
   OptionTable table(
-      named ? options.analysis->summary
-            : "Show what the GPUs did in a profiler trace (Chrome JSON, plain or packed).",
-      named ? fmt::format("headroom trace {}", options.analysis->name) : "headroom trace [ANALYSIS]");
-  table.footer(named ? own_help(*options.analysis) : general_help(actions));
+      named ? analysis.summary : "Show what the GPUs did in a profiler trace (Chrome JSON, plain or packed).",
+      named ? fmt::format("headroom trace {}", analysis.name) : "headroom trace [ANALYSIS]");
+  table.footer(named ? own_help(analysis) : general_help(actions));
+  auto& options = table.own<TraceOptions>();
+  options.analysis = &analysis;
+  auto& raw = table.own<RawTraceOptions>();
   // The last of a repeated option wins: users override a script's defaults.
   declare(table, raw, options);
   if (!named)
     table.add_flag("--list", options.list, "list the analyses with their options, and read nothing");
-  declare_own(table, raw, *options.analysis);
-  if (const auto told = parse_arguments(table, rest)) {
-    done = *told;
-    return std::nullopt;
-  }
-  take_own(table, raw, options);
-  for (const std::string& pattern : options.reading.communication) {
-    if (pattern.empty()) throw Error("--communication: give a kernel name or a pattern");
-    options.given.insert(options.given.end(), {"--communication", pattern});
-  }
-  options.values.top = static_cast<std::size_t>(raw.top);
-  if (raw.keep && options.store.empty()) options.store = default_store();
-  if (raw.no_store) options.store.clear();
-  take_trace_of_json(options);
-  check(options);
-  return options;
+  declare_own(table, raw, analysis);
+  table.finish([&options, &raw, analyze = std::move(analyze)] {
+    take_own(raw, options);
+    for (const std::string& pattern : options.reading.communication) {
+      if (pattern.empty()) throw Error("--communication: give a kernel name or a pattern");
+      options.given.insert(options.given.end(), {"--communication", pattern});
+    }
+    options.values.top = static_cast<std::size_t>(raw.top);
+    if (raw.keep && options.store.empty()) options.store = default_store();
+    if (raw.no_store) options.store.clear();
+    take_trace_of_json(options);
+    check(options);
+    return analyze(options);
+  });
+  return table;
 }
 
 }  // namespace headroom::cli

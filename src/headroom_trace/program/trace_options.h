@@ -2,7 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,6 @@
 #include "headroom_trace/report/file_analysis.h"
 
 namespace headroom::cli {
-
-class OptionTable;
 
 /// A progress line on a terminal's standard error: at most ten updates a second, removed at the end, only
 /// after half a second.
@@ -41,8 +40,6 @@ void declare_communication(OptionTable& table, TraceReading& reading);
 /// Returns options that show progress and stop at Ctrl-C.
 trace::FilesOptions files_options(const TraceReading& reading, TraceProgress& progress);
 
-class OptionTable;
-
 struct TraceOutputOptions {
   std::string json, csv;  ///< file, "-", or empty
   bool markdown = false, whole_names = false;
@@ -66,15 +63,15 @@ struct TraceAction {
   const char* name;
   const char* operands;
   const char* summary;
-  ExitCode (*run)(const Arguments& arguments);
+  OptionTable (*options)();
 };
 
 void declare_outputs(OptionTable& table, TraceOutputOptions& outputs);
 
-/// Returns nothing, with `done` set, after help or wrong usage. Throws Error for a name that is neither an
-/// analysis nor a file.
-std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
-                                                std::span<const TraceAction> actions, ExitCode& done);
+/// The options of the analysis that `arguments` name, which removes the name. Throws Error for a name that is
+/// neither an analysis nor a file.
+OptionTable analysis_options(Arguments& arguments, std::span<const TraceAction> actions,
+                             std::function<ExitCode(const TraceOptions&)> analyze);
 
 /// Returns the index of the first argument that is neither option nor value, or arguments.size().
 std::size_t first_operand(const Arguments& arguments);
