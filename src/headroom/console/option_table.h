@@ -71,6 +71,7 @@ class OptionTable {
  public:
   OptionTable(std::string description, std::string name)
       : description_(std::move(description)), name_(std::move(name)) {}
+  OptionTable(OptionTable&&) = default;  // move-only: actions refer to options
 
   /// Returns values for options to fill, which live as long as the table.
   template <typename Values>
