@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Error rates of a gate of 3 % on two files whose run-to-run spread is unknown and assumed
 // (kAssumedRunSpread): ten samples a side with 1 % of noise, true run-to-run spread 0.5 to 16 %. Prints the
-// rows of docs/gate.md.
+// rows of docs/results/gate_error_rates.md.
 //
 //   bench_assumed_spread [GATES]     default 20000 of one case; a fifth of 10 cases, a twentieth of 50
 #include <algorithm>

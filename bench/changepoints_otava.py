@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of Apache Otava in docs/gate.md: change points with its defaults on the series of bench_changepoints.
+"""The rows of Apache Otava in docs/results/change_points.md: change points with its defaults on the series of bench_changepoints.
 
     pip install apache-otava; bench/changepoints_otava.py [--series 500]
 
