@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--headroom-benchmark", action="store_true",
                     help="measure the fixture benchmark instead of an installed pytest-benchmark")
     group.addoption("--headroom-gate", metavar="MARGIN",
-                    help="fail tests that became slower by more than this: 3%%, or '3%%,p95 10%%' (docs/gate.md)")
+                    help="fail tests that became slower by more than this: 3%%, or '3%%,p95 10%%' (docs/how-to/ci.md)")
     group.addoption("--headroom-baseline", metavar="RESULT",
                     help="baseline of the gate: a file, a folder of runs, @git:main or @last")
     group.addoption("--headroom-run-spread", metavar="SHARE",

@@ -114,9 +114,10 @@ inline constexpr double kAssumedSpread = 0.16;
 /// interval of the difference of two runs equals that of a normal spread of kAssumedSpread: log_sd = 1.960
 /// ln(1.16) / 3.182, a factor of 1.51 (3.75 at the confidence of 50 cases).
 ///
-/// SIM (bench/assumed_spread.cpp; spreads of 0.5 to 16 %, normal, skewed and heavy-tailed; docs/gate.md): at
-/// most 2.4 % of 20,000 gates of one case raise a false alarm, at most 4.5 % of those of 10 or 50 cases. A
-/// change by twice the prior, a factor of 2.28, is decided in at least 96.2 %.
+/// SIM (bench/assumed_spread.cpp; spreads of 0.5 to 16 %, normal, skewed and heavy-tailed;
+/// docs/results/gate_error_rates.md): at most 2.4 % of 20,000 gates of one case raise a false alarm, at most
+/// 4.5 % of those of 10 or 50 cases. A change by twice the prior, a factor of 2.28, is decided in at least
+/// 96.2 %.
 inline constexpr RunSpread kAssumedRunSpread{0.091407, 3};
 
 std::string assumed_spread_clause();
