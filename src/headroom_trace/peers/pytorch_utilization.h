@@ -19,8 +19,8 @@ inline constexpr Needs kPyTorchUtilizationNeeds =
 
 /// compute_utilization of PyTorch's torch/_functorch/benchmark_utils.py, bit for bit: the union of all
 /// complete events of processes labelled as a GPU over `length_s`, the run's seconds without the profiler.
-/// Not device utilisation: see docs/trace.md. Needs kPyTorchUtilizationNeeds. Throws Error unless the length
-/// is positive.
+/// Not device utilisation: see docs/reference/trace-roofline.md. Needs kPyTorchUtilizationNeeds. Throws Error
+/// unless the length is positive.
 PyTorchUtilization pytorch_utilization(const Trace& trace, double length_s);
 
 bool is_pytorch_matmul_or_convolution(std::string_view name);

@@ -70,7 +70,7 @@ Json trace_json(const TraceReport& report);
 
 Json cell_json(const trace::Cell& cell);
 
-/// A record file (trace_records) with trace_json as the member "trace". See docs/trace.md.
+/// A record file (trace_records) with trace_json as the member "trace". See docs/reference/trace-tables.md.
 std::string trace_json_text(const TraceReport& report);
 
 }  // namespace headroom
