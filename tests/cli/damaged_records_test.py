@@ -85,7 +85,7 @@ NEW_OPTIONS = [
 
 
 def newest():
-    """The example of docs/record-format.md with every member that the newest schema knows."""
+    """The example of docs/reference/record-format.md with every member that the newest schema knows."""
     document = json.loads((DATA / "record_example.json").read_text())
     record = document["records"][0]
     record["axes"]["bytes"] = {"bytes": 1 << 25}

@@ -16,7 +16,7 @@ namespace headroom {
 
 class FileOutline;
 
-/// Version of the JSON that to_json_text() writes (docs/record-format.md).
+/// Version of the JSON that to_json_text() writes (docs/reference/record-format.md).
 inline constexpr int kRecordSchema = 5;
 
 /// Returns {"headroom": {"schema": 5, "version": ...}, "environments": [...], "records": [...]}. Records

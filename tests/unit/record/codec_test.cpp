@@ -545,7 +545,7 @@ TEST(RecordFormatDocument, QuotesTheExampleThatThisReaderReads) {
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(case_name(records[0]), "gemv D=4096 dtype=bf16");
   EXPECT_EQ(records[1].outcome.kind, Outcome::Kind::kSkipped);
-  EXPECT_THAT(read_file(HEADROOM_TEST_DATA "/../../docs/record-format.md"), HasSubstr(example));
+  EXPECT_THAT(read_file(HEADROOM_TEST_DATA "/../../docs/reference/record-format.md"), HasSubstr(example));
 }
 
 std::vector<ProcessSamples> samples_of(std::string_view text) {

@@ -131,7 +131,7 @@ const char* to_string(Direction direction) {
   return "unknown";
 }
 
-/// The complete record, samples included (docs/record-format.md). Read and written.
+/// The complete record, samples included (docs/reference/record-format.md). Read and written.
 Format headroom_json_format() {
   return {.name = "headroom-json",
           .summary = "everything about every record, all samples included",
