@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/five_seconds.md: the first line of each instrument answers its question at 80, 120 and 200 columns, and no table is wider than the
+"""docs/reference/first-lines.md: the first line of each instrument answers its question at 80, 120 and 200 columns, and no table is wider than the
 terminal."""
 import pathlib
 import re
@@ -11,7 +11,7 @@ from scripted_dispatch import RANK as DISPATCH_RANK
 from terminal_width_test import on_terminal
 from trace_files import write_trace
 
-DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "five_seconds.md").read_text()
+DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "first-lines.md").read_text()
 COLUMNS = (80, 120, 200)
 # Start of each answer.
 ANSWERS = {
