@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/first-lines.md: the first line of each instrument answers its question at 80, 120 and 200 columns, and no table is wider than the
-terminal."""
+"""docs/reference/first-lines.md: the first line of each instrument answers its question at 80, 120 and 200 columns, and no table is
+wider than the terminal."""
 import pathlib
 import re
 import unittest
