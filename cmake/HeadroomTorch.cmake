@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sets HEADROOM_HAS_TORCH and makes headroom_torch_libraries (docs/torch.md).
+# Sets HEADROOM_HAS_TORCH and makes headroom_torch_libraries (docs/how-to/torch.md).
 set(HEADROOM_TORCH AUTO CACHE STRING
   "Build headroom-torch: ON, OFF, AUTO (where libtorch is found), the folder of a libtorch, or python (the torch that python3 imports)")
 set_property(CACHE HEADROOM_TORCH PROPERTY STRINGS AUTO ON OFF python)

@@ -197,7 +197,7 @@ launch_two() {
 }
 
 ranks() {
-  [[ -x $bin/headroom-torch-rank ]] || { echo "headroom-torch-rank was not built (docs/torch.md)"; return 77; }
+  [[ -x $bin/headroom-torch-rank ]] || { echo "headroom-torch-rank was not built (docs/how-to/torch.md)"; return 77; }
   local devices said failed=0
   local train=(ddp --backend nccl --model mlp --batch-size 8 --iters 10 --warmup 2 --no-store --timeout 20s)
   local call=(dispatch --backend nccl --op "add,redistribute" --quick --cycles 10 --repeats 3 --no-store --timeout 20s)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the results of tools/check_device.sh, and which goals of docs/cuda.md they reach.
+"""Prints the results of tools/check_device.sh, and which goals of docs/how-to/gpus.md they reach.
 
     tools/device_table.py FOLDER        with the record files (*.json) of a run
 

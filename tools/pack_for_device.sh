@@ -6,7 +6,7 @@
 #
 #   tools/pack_for_device.sh [FOLDER]      default: build/device/headroom_device
 #
-# CMAKE and JOBS are honoured. Needs nvcc (docs/cuda.md).
+# CMAKE and JOBS are honoured. Needs nvcc (docs/how-to/gpus.md).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

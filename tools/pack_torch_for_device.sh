@@ -13,7 +13,7 @@
 #            TORCH, in the version that torch's METADATA names:
 #            pip download --no-deps nvidia-nccl-cu13==2.28.9 && unzip nvidia_nccl_cu13-2.28.9-*.whl
 #
-# CMAKE and JOBS are honoured. Needs nvcc of the package's CUDA version (docs/torch.md).
+# CMAKE and JOBS are honoured. Needs nvcc of the package's CUDA version (docs/how-to/torch.md).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

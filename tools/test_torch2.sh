@@ -6,7 +6,7 @@
 #
 #   TORCH2          pip requirement for the virtual environment build/torch2_python (default: torch; torch==2.8.0)
 #   HEADROOM_TORCH  an existing torch folder, or python: nothing is installed
-#   HEADROOM_TORCH_GLOO  sources of its gloo (docs/torch.md): without them the tests of several ranks are skipped
+#   HEADROOM_TORCH_GLOO  sources of its gloo (docs/how-to/torch.md): without them the tests of several ranks are skipped
 #   CMAKE_ARGS      more options for cmake
 #
 # Exit codes: ctest's; 2 if the build failed.
@@ -66,6 +66,6 @@ cmake --build "$build" ${JOBS:+--parallel "$JOBS"} --target headroom_torch_tests
 selected=(-L torch)
 if [[ -z ${HEADROOM_TORCH_GLOO:-} ]]; then
   selected+=(-LE ranks)
-  echo "test-torch2: without HEADROOM_TORCH_GLOO the tests of several ranks are left out (docs/torch.md)" >&2
+  echo "test-torch2: without HEADROOM_TORCH_GLOO the tests of several ranks are left out (docs/how-to/torch.md)" >&2
 fi
 PYTHON="$python" exec tools/run_tests.sh "$build" "${selected[@]}" "$@"

@@ -62,7 +62,7 @@ constexpr const char* kCacheExamples = R"(examples:
   env:VARIABLE (the same for any variable); folder:PATH (moved away and restored); pages:PATH (dropped from the page
   cache); pages (the whole page cache, as root). Commands may use {work}, {output} and {layer.NAME}.
 HEADROOM_PYTHON is the Python of suites (default python3), HEADROOM_SUITE_DIR the folder of torchbench.py and
-huggingface.py. See docs/cache.md.
+huggingface.py. See docs/how-to/compile-caches.md.
 )";
 
 struct RawCacheOptions {

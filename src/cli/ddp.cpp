@@ -45,7 +45,7 @@ constexpr const char* kCollectivesExamples = R"(examples:
   mpirun -n 4 headroom ddp --collectives         ranks started by another launcher; also torchrun and srun
 
 Every call starts at a barrier, with new data; results are checked at every size. Sizes are as in nccl-tests: the output
-of a rank for all_gather, the input of a rank for the others. See docs/collectives.md.
+of a rank for all_gather, the input of a rank for the others. See docs/reference/collectives.md.
 )";
 
 constexpr int kMostByDefault = 8;
@@ -242,7 +242,7 @@ constexpr const char* kDdpExamples = R"(examples:
   mpirun -n 4 headroom ddp                       ranks started by another launcher; also torchrun and srun
 
 Each round has an iteration with gradient reduction and one without; their difference is the exposed communication, which
-the backward pass could not hide. See docs/ddp.md.
+the backward pass could not hide. See docs/reference/ddp.md.
 )";
 
 constexpr int kMostRanksByDefault = 8;

@@ -43,7 +43,7 @@ constexpr const char* kDispatchExamples = R"(examples:
   mpirun -n 4 headroom dispatch --op add         ranks started by another launcher; also torchrun and srun
 
 Each cycle calls the operator on a plain tensor (the whole, and a rank's part), and on the distributed tensor with the
-cache of sharding propagation cleared (miss) and filled (hit). See docs/dispatch.md.
+cache of sharding propagation cleared (miss) and filled (hit). See docs/reference/dispatch.md.
 )";
 
 struct RawDispatchOptions : RawRankOptions {

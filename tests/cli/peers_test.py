@@ -155,7 +155,7 @@ class PeersTest(CommandLineTest):
         self.refused(f"{BIN}/crashing_peer.so:good", "crashes while loading (Segmentation fault)")
 
     def test_the_page_shows_what_is_compiled(self):
-        page = (ROOT / "docs/peers.md").read_text()
+        page = (ROOT / "docs/how-to/external-kernels.md").read_text()
         shown = re.search(r"^```c\n(.*?)^```$", page, re.M | re.S)[1]
         self.assertIn(shown, (ROOT / "examples/peer.c").read_text())
 

@@ -37,7 +37,7 @@ class AbsentTorchCudaRunnerTest(CommandLineTest):
             result = subprocess.run([str(self.folder / "headroom"), "run", "gemv", "--backend", f"native,{backend}"],
                                     capture_output=True, text=True, timeout=60, env=dict(os.environ, PATH="/usr/bin:/bin"))
             self.assert_refused(result, f"backend '{backend}' needs headroom-torch-cuda", "libtorch with CUDA",
-                                "docs/torch.md")
+                                "docs/how-to/torch.md")
 
 
 @unittest.skipUnless(CUDA.exists(), "headroom-cuda was not built: CUDA 12 or newer was not found")

@@ -17,7 +17,7 @@ def why_not():
     """Returns the reason for skipping, or an empty text."""
     for program in ("headroom-cuda", "headroom-torch-cuda"):
         if not (BIN / program).exists():
-            return f"{program} was not built (docs/torch.md)"
+            return f"{program} was not built (docs/how-to/torch.md)"
     return why_not_listed("cuda,aten_cuda", timeout=600)
 
 

@@ -303,7 +303,8 @@ constexpr const char* kRunExamples = R"(examples:
   headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
   headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
   headroom run gemv --backend native,aten        two implementations, interleaved
-  headroom run gemv --peer libmine.so:gemv_bf16  a function of your library against native (docs/peers.md)
+  headroom run gemv --peer libmine.so:gemv_bf16  a function of your library against native
+                                                 (docs/how-to/external-kernels.md)
   headroom run --runner build/old/bin/mine --runner build/new/bin/mine
                                                  two builds of a runner, interleaved
   headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces

@@ -43,7 +43,7 @@ const std::vector<KnownRunner>& known_runners() {
       {"headroom-torch-cuda",
        {"aten_cuda", "aten_cuda_out"},
        "headroom-cuda",
-       "to build it: install libtorch with CUDA and nvcc of the same version (docs/torch.md)"},
+       "to build it: install libtorch with CUDA and nvcc of the same version (docs/how-to/torch.md)"},
   };
   return runners;
 }

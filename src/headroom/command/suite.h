@@ -25,7 +25,8 @@ struct SuiteOption {
 
 using OptionValues = std::map<std::string, std::string>;
 
-/// Models, each measured by one command with cold and warm caches. File format: docs/cache.md.
+/// Models, each measured by one command with cold and warm caches. File format:
+/// docs/reference/cache-suites.md.
 struct Suite {
   std::string name;
   std::string summary;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain C, for shared libraries that `headroom run gemv --peer libmine.so:gemv_bf16` measures in the same
-// rounds and memory as the native kernels (docs/peers.md). Needs no headroom library to link.
+// rounds and memory as the native kernels (docs/how-to/external-kernels.md). Needs no headroom library to
+// link.
 #pragma once
 
 #include <stddef.h>  // NOLINT: C

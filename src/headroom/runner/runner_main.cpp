@@ -75,7 +75,7 @@ fs::path find_engine(const fs::path& self) {
   throw Error(
       "cannot find the headroom program, which measures runners: it is not next to this one, in PATH or in " +
       std::string(HEADROOM_INSTALL_BINDIR) +
-      "; install it (pip or apt: docs/install.md), or set HEADROOM=/path/to/headroom");
+      "; install it (pip or apt: docs/how-to/install.md), or set HEADROOM=/path/to/headroom");
 }
 
 int hand_over_to_engine(const fs::path& self, const std::vector<std::string>& arguments) {

@@ -132,7 +132,7 @@ WorldPtr World::connect(const WorldOptions& options) {
 #else
     throw Error(fmt::format(
         "a world of {} ranks needs gloo: install its headers (Debian: libgloo-dev; for a libtorch 2.x "
-        "-DHEADROOM_TORCH_GLOO=DIR, docs/torch.md), then build again",
+        "-DHEADROOM_TORCH_GLOO=DIR, docs/how-to/torch.md), then build again",
         options.size));
 #endif
   }

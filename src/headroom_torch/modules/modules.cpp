@@ -170,7 +170,7 @@ LoadedModule load_package(const std::string& path, [[maybe_unused]] std::size_t 
 #else
   throw Error(
       fmt::format("{} is an AOTInductor package: it needs libtorch 2.5 or newer, this headroom-torch was "
-                  "built with {} (docs/torch.md: how to build it with another)",
+                  "built with {} (docs/how-to/torch.md: how to build it with another)",
                   in_quotes(path), kTorchVersion));
 #endif
 }

@@ -45,7 +45,7 @@ class NcclGroup : public c10d::ProcessGroupNCCL {
 [[noreturn]] void refuse_nccl() {
   throw Error(
       "this headroom-torch-rank has no nccl, it was built for the CPU: leave --backend out, or build it with "
-      "HEADROOM_TORCH_NCCL=ON against a libtorch with CUDA (docs/torch.md)");
+      "HEADROOM_TORCH_NCCL=ON against a libtorch with CUDA (docs/how-to/torch.md)");
 }
 
 #endif
@@ -107,7 +107,7 @@ std::int64_t free_device_bytes(c10::Device device) {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error("this headroom-torch-rank cannot use a GPU, it was built for the CPU (docs/torch.md)");
+  throw Error("this headroom-torch-rank cannot use a GPU, it was built for the CPU (docs/how-to/torch.md)");
 }
 
 }  // namespace

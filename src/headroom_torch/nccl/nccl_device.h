@@ -17,7 +17,7 @@ class Store;
 
 namespace headroom::torch_runner::dtensor {
 
-// All functions throw Error if built without NCCL (docs/torch.md).
+// All functions throw Error if built without NCCL (docs/how-to/torch.md).
 
 using DeviceEvent = std::shared_ptr<void>;
 

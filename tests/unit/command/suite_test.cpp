@@ -131,7 +131,7 @@ TEST(Suite, SaysWhatAMachineLacks) {
 }
 
 TEST(Suite, TheExampleOfTheDocumentIsOne) {
-  const std::string document = read_file(HEADROOM_TEST_DATA "/../../docs/cache.md");
+  const std::string document = read_file(HEADROOM_TEST_DATA "/../../docs/reference/cache-suites.md");
   const std::size_t begin = document.find("```toml\n") + 8;
   const Suite suite = parsed(document.substr(begin, document.find("```", begin) - begin));
   EXPECT_THAT(suite.models, ElementsAre("small", "large"));

@@ -300,7 +300,8 @@ TEST(LlmWork, IntegersAreHeldAgainstIntegersWhereTheyAreMultipliedAsSuch) {
   for (const Isa isa : available_isas()) {
     for (const char* dtype : {"bf16", "int8", "int8_g32", "int4"}) {
       const bool is_block = is_blocked(llm_format(dtype));
-      // See docs/llm.md: x is fixed point from AVX2 on, with blocks where bytes are multiplied.
+      // See docs/reference/experiments.md: x is fixed point from AVX2 on, with blocks where bytes are
+      // multiplied.
       const Isa least = is_block ? Isa::kAvx512Vnni : Isa::kAvx2;
 #if defined(__x86_64__)
       const bool is_integer = std::string(dtype) != "bf16" && isa >= least;
