@@ -537,31 +537,6 @@ void tell_left_out_backends(const SessionRequest& request, const std::vector<Gro
       join(std::vector<std::string>(left_out.begin(), left_out.end()), ", "));
 }
 
-/// Repeats the run with fresh runners.
-ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
-                   const std::atomic<bool>& interrupted) {
-  constexpr int kRuns = 5;
-  std::vector<Record> all;
-  for (int run = 1; run <= kRuns && !interrupted; ++run) {
-    say("run {} of {}", run, kRuns);
-    const auto environment = environment_of(arguments, options);
-    TunedVariants tuned(environment->fingerprint, false);
-    SessionRequest request = options.request;
-    request.tuning = &tuned;
-    request.run_time_ns /= kRuns;
-    Session session(std::move(request), environment, interrupted);
-    TerminalProgress progress([&](const std::vector<Record>& finished) {
-      all.insert(all.end(), finished.begin(), finished.end());
-    });
-    session.run(session.groups(), progress);
-  }
-  if (all.empty()) throw Error("--calibrate-noise: no run was measured, nothing is stored");
-  JoinedRecords joined = join_duplicates(std::move(all));
-  print_sheet(run_sheet(joined.records), stdout, options.markdown);
-  const ExitCode stored = store_run_spreads(joined.records);
-  return interrupted ? tell_interrupted() : stored;
-}
-
 std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& session,
                                       std::function<void(const std::vector<Record>&)> on_records,
                                       std::function<void(const GroupResult&)> on_round) {
@@ -581,6 +556,33 @@ RecordFiles files_of(const RunOptions& options) {
             std::filesystem::path(options.csv).replace_extension(".json").string(),
             format_named("seed-jsonl"));
   return files;
+}
+
+/// Repeats the run with fresh runners.
+ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
+                   const std::atomic<bool>& interrupted) {
+  constexpr int kRuns = 5;
+  const RecordFiles files = files_of(options);
+  std::vector<Record> all;
+  for (int run = 1; run <= kRuns && !interrupted; ++run) {
+    say("run {} of {}", run, kRuns);
+    const auto environment = environment_of(arguments, options);
+    TunedVariants tuned(environment->fingerprint, false);
+    SessionRequest request = options.request;
+    request.tuning = &tuned;
+    request.run_time_ns /= kRuns;
+    Session session(std::move(request), environment, interrupted);
+    TerminalProgress progress([&](const std::vector<Record>& finished) {
+      all.insert(all.end(), finished.begin(), finished.end());
+    });
+    session.run(session.groups(), progress);
+  }
+  if (all.empty()) throw Error("--calibrate-noise: no run was measured, nothing is stored");
+  JoinedRecords joined = join_duplicates(std::move(all));
+  print_sheet(run_sheet(joined.records), files.uses_stdout() ? stderr : stdout, options.markdown);
+  files.finish(joined.records);
+  const ExitCode stored = store_run_spreads(joined.records);
+  return interrupted ? tell_interrupted() : stored;
 }
 
 class RunMeasurement final : public Measurement {

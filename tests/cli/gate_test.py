@@ -94,6 +94,16 @@ class GateTest(CommandLineTest):
         self.assert_exit(result, 1)
         self.assertRegex(result.stdout, r"known from the last \d runs on this machine")
 
+    def test_a_calibration_writes_the_files_of_a_run(self):
+        files = {"--json": "-", "--oss": self.folder / "oss.json", "--output": self.folder / "run.csv"}
+        calibrated = faulty("fine", "--max-time", "100ms", "--calibrate-noise", *(word for pair in files.items() for word in pair),
+                            env=self.environment)
+        self.assert_exit(calibrated, 0)
+        [record] = [one for one in json.loads(calibrated.stdout)["records"] if one["metric"]["name"] == "latency"]
+        self.assertGreaterEqual(len(record["samples"]), 5, "five runs")
+        self.assertIn("fine", files["--oss"].read_text())
+        self.assertIn("fine", files["--output"].read_text())
+
     def test_a_calibration_that_measures_nothing_says_so(self):
         result = faulty("throws", "--max-time", "100ms", "--calibrate-noise", env=self.environment)
         self.assert_exit(result, 3)
