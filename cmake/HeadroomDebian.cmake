@@ -62,7 +62,7 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "headroom (= ${PROJECT_VERSION}-${HEADROOM_DEBIAN_RELEASE}), python3 (>= 3.9)")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-pytest, python3-torch, python3-numpy, python3-pandas, python3-matplotlib")
 set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "headroom, g++, libfmt-dev, libhwloc-dev, libsqlite3-dev, libutf8proc-dev, libzstd-dev,\
- nlohmann-json3-dev, pkg-config, zlib1g-dev")
+ pkg-config, zlib1g-dev")
 include(CPack)
 
 # Required by Debian's policy.

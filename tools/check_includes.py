@@ -50,8 +50,6 @@ NAMES = {
 # Headers that another header is documented to include, or must include for its declarations.
 BRINGS = {
     "filesystem": {"string", "string_view"},
-    "nlohmann/json.hpp": {"algorithm", "array", "cstdint", "functional", "map", "memory", "string", "string_view", "utility",
-                          "vector"},
     "string": {"string_view"},
 }
 

@@ -2,15 +2,16 @@
 #include "headroom/base/json.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <ostream>
 
+#include "headroom/base/json_reader.h"
 #include "headroom/base/text.h"
 
 namespace headroom {
@@ -46,93 +47,63 @@ const Json& required(const Json& object, const char* key, const char* expected, 
   return *member;
 }
 
-constexpr std::size_t kDeepest = 500;
+/// What may follow a backslash, and the characters that it means.
+constexpr std::string_view kLetters = "\"\\bfnrt/", kMeanings = "\"\\\b\f\n\r\t/";
 
-/// SAX handler. The last of equal keys wins, at the first's position.
-class ValueBuilder {
- public:
-  explicit ValueBuilder(const std::string* source) : source_(source) {}
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t byte = 0x20; byte < 0x7F; ++byte) plain[byte] = byte != '"' && byte != '\\';
+  return plain;
+}();
 
-  Json root;
-
-  bool null() { return add(nullptr); }
-  bool boolean(bool value) { return add(value); }
-  bool number_integer(std::int64_t value) { return add(value); }
-  bool number_unsigned(std::uint64_t value) { return add(value); }
-  bool number_float(double value, const std::string&) { return add(value); }
-  bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(nlohmann::json::binary_t&) { return false; }
-  bool start_object(std::size_t) { return open(Json::object()); }
-  bool key(std::string& name) {
-    key_ = std::move(name);
-    return true;
-  }
-  bool end_object() { return close(); }
-  bool start_array(std::size_t) { return open(Json::array()); }
-  bool end_array() { return close(); }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) {
-    if (source_ == nullptr) return false;
-    throw Error(fmt::format("{}: not JSON at byte {}: {}", *source_, position, reason_of(error)));
-  }
-
- private:
-  /// Removes prefix and position, and limits the size.
-  static std::string reason_of(const nlohmann::json::exception& error) {
-    constexpr std::size_t kMaxReason = 300;
-    std::string text = error.what();
-    if (const std::size_t end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
-    if (text.starts_with("parse error")) {
-      if (const std::size_t colon = text.find(": "); colon != std::string::npos) text.erase(0, colon + 2);
-    }
-    if (text.size() > kMaxReason) text = text.substr(0, kMaxReason) + "...";
-    return text;
-  }
-
-  Json* place(Json value) {
-    if (open_.empty()) return &(root = std::move(value));
-    Json& parent = *open_.back();
-    if (parent.is_object()) return &(parent[key_] = std::move(value));
-    parent.push_back(std::move(value));
-    return &parent.at(parent.size() - 1);
-  }
-  bool add(Json value) {
-    place(std::move(value));
-    return true;
-  }
-  bool open(Json value) {
-    if (open_.size() == kDeepest) {
-      if (source_ == nullptr) return false;
-      throw Error(
-          fmt::format("{}: JSON is nested more than {} deep, the limit of headroom", *source_, kDeepest));
-    }
-    open_.push_back(place(std::move(value)));
-    return true;
-  }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  const std::string* source_;  ///< nullptr: do not throw
-  std::vector<Json*> open_;    ///< pointers stay valid: only the last container grows
-  std::string key_;
-};
-
-void write_string(std::string& text, const std::string& value, bool ascii) {
-  const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
-  if (std::ranges::all_of(value, plain)) {
-    text += '"';
-    text += value;
-    text += '"';
+void append_utf8(std::string& out, std::uint32_t code) {
+  const auto byte = [&](std::uint32_t bits) { out.push_back(static_cast<char>(bits)); };
+  if (code < 0x80) return byte(code);
+  if (code < 0x800) {
+    byte(0xC0 | code >> 6);
   } else {
-    text += nlohmann::json(value).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+    if (code < 0x10000) {
+      byte(0xE0 | code >> 12);
+    } else {
+      byte(0xF0 | code >> 18);
+      byte(0x80 | (code >> 12 & 0x3F));
+    }
+    byte(0x80 | (code >> 6 & 0x3F));
   }
+  byte(0x80 | (code & 0x3F));
+}
+
+std::optional<std::uint32_t> unicode_unit(std::string_view text) {
+  std::uint32_t unit = 0;
+  if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
+  return std::from_chars(text.data() + 2, text.data() + 6, unit, 16).ptr == text.data() + 6
+             ? std::optional(unit)
+             : std::nullopt;
+}
+
+/// Bytes consumed; 0 for a bad escape.
+std::size_t unescape(std::string_view text, std::string& out) {
+  if (text.size() < 2) return 0;
+  if (const auto at = kLetters.find(text[1]); at != kLetters.npos) {
+    out.push_back(kMeanings[at]);
+    return 2;
+  }
+  const auto unit = unicode_unit(text);
+  if (!unit) return 0;
+  if (*unit < 0xD800 || *unit > 0xDFFF) {
+    append_utf8(out, *unit);
+    return 6;
+  }
+  const auto low = unicode_unit(text.substr(6));
+  if (*unit > 0xDBFF || !low || *low < 0xDC00 || *low > 0xDFFF) return 0;
+  append_utf8(out, 0x10000 + ((*unit - 0xD800) << 10) + (*low - 0xDC00));
+  return 12;
 }
 
 /// Formats numbers as Python's json.
 class Writer {
  public:
-  Writer(std::string& out, int indent, bool ascii) : text(out), indent_(indent), ascii_(ascii) {}
+  Writer(std::string& out, int indent, JsonText form) : text(out), indent_(indent), form_(form) {}
 
   std::string& text;
 
@@ -154,14 +125,14 @@ class Writer {
         write_real(value.get<double>());
         return;
       case Json::Type::kString:
-        write_string(text, value.string(), ascii_);
+        append_json_string(text, value.string(), form_);
         return;
       case Json::Type::kArray:
         write_list('[', ']', value.elements(), [&](const Json& element) { write(element); });
         return;
       case Json::Type::kObject:
         write_list('{', '}', value.items(), [&](const Json::Member& member) {
-          write_string(text, member.first, ascii_);
+          append_json_string(text, member.first, form_);
           text += indent_ < 0 ? ":" : ": ";
           write(member.second);
         });
@@ -197,13 +168,13 @@ class Writer {
   }
 
   int indent_;  ///< negative: one line
-  bool ascii_;
+  JsonText form_;
   int depth_ = 0;
 };
 
-std::string dump(const Json& value, int indent, bool ascii) {
+std::string dump(const Json& value, int indent, JsonText form = JsonText::kUtf8) {
   std::string text;
-  Writer(text, indent, ascii).write(value);
+  Writer(text, indent, form).write(value);
   return text;
 }
 
@@ -232,11 +203,6 @@ std::vector<std::string> parts_of(std::string_view pointer) {
     parts.push_back(unescaped(part, pointer));
   }
   return parts;
-}
-
-const char* after_digits(const char* at) {
-  while (is_digit(*at)) ++at;
-  return at;
 }
 
 }  // namespace
@@ -496,14 +462,20 @@ std::string json_string_or(const Json& object, const char* key, const std::strin
 }
 
 Json parse_json(std::string_view text, const std::string& source) {
-  ValueBuilder builder(&source);
-  nlohmann::json::sax_parse(text, &builder);
-  return std::move(builder.root);
+  const std::string terminated(text);
+  JsonReader reader(terminated, source);
+  Json value = reader.value();
+  reader.finish();
+  return value;
 }
 
 bool is_json(std::string_view text) {
-  ValueBuilder builder(nullptr);
-  return nlohmann::json::sax_parse(text, &builder);
+  try {
+    parse_json(text, "");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 const Json* json_at(const Json& value, std::string_view pointer) {
@@ -525,129 +497,67 @@ const Json* json_at(const Json& value, std::string_view pointer) {
 }
 
 std::string dump_json(const Json& value) {
-  return dump(value, -1, false);
+  return dump(value, -1);
 }
 
 std::string dump_json_pretty(const Json& value) {
-  return dump(value, 2, false);
+  return dump(value, 2);
 }
 
 void append_json(std::string& text, const Json& value) {
-  Writer(text, -1, false).write(value);
-}
-
-void append_json_string(std::string& text, const std::string& value) {
-  write_string(text, value, false);
+  Writer(text, -1, JsonText::kUtf8).write(value);
 }
 
 std::string dump_json_ascii(const Json& value) {
-  return dump(value, -1, true);
+  return dump(value, -1, JsonText::kAscii);
 }
 
-const char* json_number_end(const char* at) {
-  if (*at == '-') ++at;
-  if (!is_digit(*at)) return nullptr;
-  at = *at == '0' ? at + 1 : after_digits(at);
-  if (*at == '.') {
-    if (!is_digit(at[1])) return nullptr;
-    at = after_digits(at + 1);
+void append_json_string(std::string& out, std::string_view text, JsonText form) {
+  out += '"';
+  std::size_t written = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    std::size_t length = 1;
+    if (byte >= 0x80 && form != JsonText::kAsIs) length = utf8_length(text.substr(at));
+    if (kPlain[byte] || (byte >= 0x7F && length > 0 && form != JsonText::kAscii)) {
+      at += length;
+      continue;
+    }
+    out.append(text.substr(written, at - written));
+    const std::uint32_t code = length == 0   ? 0xFFFD
+                               : length == 1 ? byte
+                                             : code_point(text.substr(at, length));
+    if (const std::size_t letter = kMeanings.find(text[at]); letter != kMeanings.npos) {
+      out += {'\\', kLetters[letter]};
+    } else if (length == 0 && form == JsonText::kUtf8) {
+      append_utf8(out, code);
+    } else if (code < 0x10000) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}\\u{:04x}", 0xD7C0 + (code >> 10U),
+                     0xDC00 + (code & 0x3FFU));
+    }
+    written = at += std::max<std::size_t>(length, 1);
   }
-  if (*at == 'e' || *at == 'E') {
-    ++at;
-    if (*at == '+' || *at == '-') ++at;
-    if (!is_digit(*at)) return nullptr;
-    at = after_digits(at);
+  out.append(text.substr(written));
+  out += '"';
+}
+
+CleanText clean_text(std::string_view inside) {
+  CleanText clean;
+  while (!inside.empty()) {
+    const std::size_t plain = std::min(inside.find('\\'), inside.size());
+    clean.is_clean &= append_valid_utf8(inside.substr(0, plain), clean.text);
+    inside.remove_prefix(plain);
+    if (inside.empty()) break;
+    const std::size_t taken = unescape(inside, clean.text);
+    if (taken == 0) {
+      clean.is_clean = false;
+      clean.text.push_back('\\');
+    }
+    inside.remove_prefix(std::max<std::size_t>(taken, 1));
   }
-  return at;
-}
-
-double json_number_value(std::string_view token) {
-  double value = 0;
-  const auto result = std::from_chars(token.data(), token.data() + token.size(), value);
-  return result.ec == std::errc{} ? value : std::strtod(std::string(token).c_str(), nullptr);
-}
-
-std::optional<std::uint64_t> json_whole_number(std::string_view token) {
-  std::uint64_t value = 0;
-  const char* const end = token.data() + token.size();
-  const auto result = std::from_chars(token.data(), end, value);
-  if (result.ec != std::errc{} || result.ptr != end) return std::nullopt;
-  return value;
-}
-
-bool JsonCursor::take(char expected) {
-  skip_space();
-  if (*at_ != expected) return false;
-  ++at_;
-  return true;
-}
-
-bool JsonCursor::take_literal(std::string_view literal) {
-  skip_space();
-  if (!std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(literal)) return false;
-  at_ += literal.size();
-  return true;
-}
-
-bool JsonCursor::take_bool(bool& value) {
-  value = take_literal("true");
-  return value || take_literal("false");
-}
-
-bool JsonCursor::take_string(std::string_view& value) {
-  if (!take('"')) return false;
-  const char* const begin = at_;
-  // Stops at the terminating zero byte.
-  while (*at_ >= 0x20 && *at_ < 0x7f && *at_ != '"' && *at_ != '\\') ++at_;
-  if (*at_ != '"') return false;
-  value = {begin, static_cast<std::size_t>(at_ - begin)};
-  ++at_;
-  return true;
-}
-
-std::string_view JsonCursor::take_number_text() {
-  skip_space();
-  const char* const begin = at_;
-  const char* const stop = json_number_end(begin);
-  if (stop == nullptr) return {};
-  at_ = stop;
-  return {begin, static_cast<std::size_t>(stop - begin)};
-}
-
-bool JsonCursor::take_number(double& value) {
-  const std::string_view token = take_number_text();
-  if (token.empty()) return false;
-  if (token.find_first_of(".eE") == std::string_view::npos) {
-    const auto whole = json_whole_number(token);
-    if (whole) value = static_cast<double>(*whole);
-    return whole.has_value();
-  }
-  value = json_number_value(token);
-  return std::isfinite(value);
-}
-
-bool JsonCursor::take_whole(std::uint64_t& value) {
-  const auto whole = json_whole_number(take_number_text());
-  if (whole) value = *whole;
-  return whole.has_value();
-}
-
-bool JsonCursor::take_whole(std::int64_t& value) {
-  const std::string_view token = take_number_text();
-  const char* const end = token.data() + token.size();
-  const auto [stop, error] = std::from_chars(token.data(), end, value);
-  return !token.empty() && error == std::errc() && stop == end;
-}
-
-bool JsonCursor::skip_scalar() {
-  skip_space();
-  std::string_view text;
-  double number = 0;
-  bool truth = false;
-  if (*at_ == '"') return take_string(text);
-  if (*at_ == 'n') return take_null();
-  if (*at_ == 't' || *at_ == 'f') return take_bool(truth);
-  return take_number(number);
+  return clean;
 }
 
 }  // namespace headroom

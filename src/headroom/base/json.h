@@ -28,7 +28,7 @@ class JsonError : public Error {
   using Error::Error;
 };
 
-/// A JSON value; objects keep their order. Hides the JSON library, to save compile time.
+/// A JSON value; objects keep their order.
 class Json {
  public:
   enum class Type { kNull, kBoolean, kInteger, kUnsigned, kReal, kString, kArray, kObject };
@@ -208,7 +208,7 @@ struct JsonItem {
   mutable Json value;  ///< moved out of the list
 };
 
-/// Parses strict JSON. Throws Error with `source` and byte offset, also beyond 500 levels of nesting.
+/// Parses strict JSON (JsonReader::value).
 Json parse_json(std::string_view text, const std::string& source);
 
 bool is_json(std::string_view text);
@@ -236,73 +236,22 @@ std::string json_string_or(const Json& object, const char* key, const std::strin
 std::string dump_json(const Json& value);
 std::string dump_json_pretty(const Json& value);
 void append_json(std::string& text, const Json& value);
-void append_json_string(std::string& text, const std::string& value);
 /// Uses \u escapes.
 std::string dump_json_ascii(const Json& value);
 
-/// Returns nullptr if there is no number. A zero byte must follow the text.
-const char* json_number_end(const char* at);
-
-/// Returns infinity or zero if out of range.
-double json_number_value(std::string_view token);
-
-/// Accepts 0 to 2^64 - 1 without point or exponent.
-std::optional<std::uint64_t> json_whole_number(std::string_view token);
-
-/// Fast reader of plain JSON: strings without escapes, numbers in range, literals. Returns false for anything
-/// else; the caller must then reread with JsonStream::value or JsonCodec, which report errors.
-class JsonCursor {
- public:
-  /// A zero byte must follow the text.
-  JsonCursor(const char* begin, const char* end) : at_(begin), end_(end) {}
-
-  const char* at() const { return at_; }
-  /// If true, a number just read may continue beyond the end.
-  bool is_at_end() const { return at_ == end_; }
-
-  /// Skips white space.
-  bool take(char expected);
-  bool take_null() { return take_literal("null"); }
-  bool take_bool(bool& value);
-  /// A view into the text, without quotes.
-  bool take_string(std::string_view& value);
-  bool take_number(double& value);
-  /// Without point and exponent.
-  bool take_whole(std::uint64_t& value);
-  bool take_whole(std::int64_t& value);
-  bool skip_scalar();
-
-  /// `take_one` must take an element.
-  template <typename TakeOne>
-  bool take_elements(const TakeOne& take_one) {
-    if (!take('[')) return false;
-    if (take(']')) return true;
-    do {
-      if (!take_one()) return false;
-    } while (take(','));
-    return take(']');
-  }
-  /// `take_one` gets the key and must take the value.
-  template <typename TakeOne>
-  bool take_members(const TakeOne& take_one) {
-    if (!take('{')) return false;
-    if (take('}')) return true;
-    do {
-      std::string_view key;
-      if (!take_string(key) || !take(':') || !take_one(key)) return false;
-    } while (take(','));
-    return take('}');
-  }
-
- private:
-  void skip_space() {
-    while (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t') ++at_;
-  }
-  bool take_literal(std::string_view literal);
-  std::string_view take_number_text();
-
-  const char* at_;
-  const char* end_;
+enum class JsonText {
+  kUtf8,   ///< invalid bytes become U+FFFD
+  kAscii,  ///< the same with \u escapes
+  kAsIs    ///< keeps invalid bytes
 };
+/// Appends the text in quotes.
+void append_json_string(std::string& out, std::string_view text, JsonText form = JsonText::kUtf8);
+
+struct CleanText {
+  std::string text;
+  bool is_clean = true;  ///< false: bad escape kept, or invalid UTF-8 replaced by U+FFFD
+};
+/// Decodes the escapes between the quotes of a JSON string.
+CleanText clean_text(std::string_view inside);
 
 }  // namespace headroom

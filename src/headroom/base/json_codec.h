@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/base/json.h"
+#include "headroom/base/json_reader.h"
 
 namespace headroom {
 

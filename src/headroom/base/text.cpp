@@ -47,12 +47,6 @@ constexpr bool is_plain(char c) {
   return (byte >= 0x20 && byte < 0x7F) || c == '\n' || c == '\t';
 }
 
-std::uint32_t code_point(std::string_view sequence) {
-  std::uint32_t code = static_cast<unsigned char>(sequence.front()) & (0xFFU >> (sequence.size() + 1));
-  for (const char c : sequence.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
-  return code;
-}
-
 /// Marks of UAX #9, and line and paragraph separators.
 constexpr bool turns_writing(std::uint32_t code) {
   return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
@@ -76,6 +70,12 @@ std::size_t utf8_length(std::string_view text) {
   }
   const bool second = follows(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF);
   return second && follows(2) && follows(3) ? 4 : 0;
+}
+
+std::uint32_t code_point(std::string_view sequence) {
+  std::uint32_t code = static_cast<unsigned char>(sequence.front()) & (0xFFU >> (sequence.size() + 1));
+  for (const char c : sequence.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+  return code;
 }
 
 bool append_valid_utf8(std::string_view text, std::string& out) {

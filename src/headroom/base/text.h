@@ -52,6 +52,9 @@ std::size_t character_count(std::string_view text);
 /// Returns 0 if invalid (Unicode standard, table 3-7).
 std::size_t utf8_length(std::string_view text);
 
+/// Of a valid sequence of two to four bytes.
+std::uint32_t code_point(std::string_view sequence);
+
 /// Returns false if it replaced a byte by U+FFFD.
 bool append_valid_utf8(std::string_view text, std::string& out);
 

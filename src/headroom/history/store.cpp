@@ -175,8 +175,7 @@ StoredRecord stored_record(const SqlRow& columns, const std::string& where, std:
     const std::string what = fmt::format("{}: record {}", where, *position);
     if (content == nullptr) throw Error(what + ": damaged: not a compressed text");
     stored.text = unpack_text(content->bytes, what);
-    const PaddedText padded(stored.text);
-    JsonStream stream(padded, what);
+    JsonReader stream(stored.text, what);
     records.push_back(record_json::read_record(stream, what).record);
   } catch (const Error& error) {
     stored.problem = error.what();
@@ -467,8 +466,8 @@ std::vector<StoredSamples> Store::samples(std::int64_t series, const StoredValue
     StoredSamples& one = found.emplace_back(StoredSamples{integer(row[0]), {}, {}});
     try {
       const std::string where = fmt::format("{}: run {}", name(), one.run);
-      const PaddedText text(unpack_text(std::get<Blob>(row[1]).bytes, where));
-      JsonStream stream(text, where);
+      const std::string text = unpack_text(std::get<Blob>(row[1]).bytes, where);
+      JsonReader stream(text, where);
       for (const ProcessSamples& process : record_json::read_record(stream, where).record.samples) {
         const std::span<const double> values = steady(process);
         one.processes.emplace_back(values.begin(), values.end());
@@ -508,8 +507,7 @@ std::vector<Record> Store::records(std::int64_t run) {
   std::vector<Record> found;
   for (const std::string& content : stored.records) {
     const std::string where = fmt::format("{}: run {}: record {}", name(), run, found.size());
-    const PaddedText text(content);
-    JsonStream stream(text, where);
+    JsonReader stream(content, where);
     found.push_back(record_json::read_record(stream, where).record);
     found.back().environment = environment;
   }

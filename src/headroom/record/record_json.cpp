@@ -69,7 +69,7 @@ void append_null(std::vector<std::uint32_t>& column, const JsonPath& path) {
 }
 
 template <typename Number>
-void read_column(JsonStream& stream, std::vector<Number>& column, const JsonPath& path) {
+void read_column(JsonReader& stream, std::vector<Number>& column, const JsonPath& path) {
   if (stream.peek() != '[') path.refuse("expected an array");
   column.clear();
   stream.numbers([&column](const char* begin, const char* end) { return take_many(begin, end, column); },
@@ -419,11 +419,11 @@ struct JsonMembers<Record> {
                                      sparse("note_values", &Record::notes)};
 };
 
-void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path) {
+void read_number_column(JsonReader& stream, std::vector<double>& column, const JsonPath& path) {
   read_column(stream, column, path);
 }
 
-void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, const JsonPath& path) {
+void read_number_column(JsonReader& stream, std::vector<std::uint32_t>& column, const JsonPath& path) {
   read_column(stream, column, path);
 }
 
@@ -482,7 +482,7 @@ void take_column(std::vector<DeviceNoise>& noise, Field DeviceNoise::*field, std
 
 class SamplesReader {
  public:
-  SamplesReader(JsonStream& stream, const JsonPath& record) : stream_(stream), path_(record, "samples") {}
+  SamplesReader(JsonReader& stream, const JsonPath& record) : stream_(stream), path_(record, "samples") {}
 
   std::vector<ProcessSamples> read() {
     require('[', path_, "an array");
@@ -596,7 +596,7 @@ class SamplesReader {
     std::size_t size;
   };
 
-  JsonStream& stream_;
+  JsonReader& stream_;
   JsonPath path_;
   std::vector<ProcessSamples> samples_;
   std::vector<ReadColumn> noise_columns_;
@@ -605,7 +605,7 @@ class SamplesReader {
 };
 
 /// `record` must be new. Returns its environment's index.
-std::optional<std::size_t> read_into(Record& record, JsonStream& stream, const JsonPath& path) {
+std::optional<std::size_t> read_into(Record& record, JsonReader& stream, const JsonPath& path) {
   if (stream.peek() != '{') path.refuse("expected an object");
   RecordMembers members(record);
   std::optional<std::size_t> environment;
@@ -634,7 +634,7 @@ constexpr std::size_t kEnoughToGuess = 100;
 /// Builds JSON values only for complex members, never for samples.
 class FileReader {
  public:
-  FileReader(JsonStream& stream, const std::string& source)
+  FileReader(JsonReader& stream, const std::string& source)
       : stream_(stream), source_(source), root_(source + ": "), root_path_(root_) {}
 
   std::vector<Record> read() {
@@ -724,7 +724,7 @@ class FileReader {
     return std::move(records_);
   }
 
-  JsonStream& stream_;
+  JsonReader& stream_;
   const std::string& source_;
   std::string root_;
   JsonPath root_path_;
@@ -755,7 +755,7 @@ Json write_record(const Record& record) {
   return json;
 }
 
-bool RecordMembers::take(JsonStream& stream, std::string_view key) {
+bool RecordMembers::take(JsonReader& stream, std::string_view key) {
   if (key == "instrument") is_current_ = true;
   if (key == "notes") {
     sentences_.clear();
@@ -799,17 +799,17 @@ void RecordMembers::finish(const Json& rest, const JsonPath& path) {
   take_numbers_from_texts(record_);  // first files of schema 4
 }
 
-std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record) {
+std::vector<ProcessSamples> read_samples(JsonReader& stream, const JsonPath& record) {
   return SamplesReader(stream, record).read();
 }
 
-StreamedRecord read_record(JsonStream& stream, const std::string& where) {
+StreamedRecord read_record(JsonReader& stream, const std::string& where) {
   StreamedRecord result;
   result.environment = read_into(result.record, stream, JsonPath(where));
   return result;
 }
 
-std::vector<Record> read_records(JsonStream& stream, const std::string& source) {
+std::vector<Record> read_records(JsonReader& stream, const std::string& source) {
   return FileReader(stream, source).read();
 }
 

@@ -14,7 +14,6 @@
 
 #include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
-#include "headroom/files/json_stream.h"
 #include "headroom/record/environment.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record.h"
@@ -140,9 +139,9 @@ struct JsonMembers<Outcome> {
 };
 
 /// Reads an array into `column`, reusing its memory. Null reads as NaN. Throws Error naming `path`.
-void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path);
+void read_number_column(JsonReader& stream, std::vector<double>& column, const JsonPath& path);
 /// Null is an error.
-void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, const JsonPath& path);
+void read_number_column(JsonReader& stream, std::vector<std::uint32_t>& column, const JsonPath& path);
 
 }  // namespace headroom
 
@@ -172,7 +171,7 @@ class RecordMembers {
   explicit RecordMembers(Record& record) : record_(record) {}
 
   /// Reads the value of a plain member. Otherwise returns false and leaves the value for `rest` of finish().
-  bool take(JsonStream& stream, std::string_view key);
+  bool take(JsonReader& stream, std::string_view key);
   /// Reads the other members. Throws Error naming `path`.
   void finish(const Json& rest, const JsonPath& path);
 
@@ -188,12 +187,12 @@ struct StreamedRecord {
   std::optional<std::size_t> environment;
 };
 
-StreamedRecord read_record(JsonStream& stream, const std::string& where);
+StreamedRecord read_record(JsonReader& stream, const std::string& where);
 
 /// Throws Error naming `source`.
-std::vector<Record> read_records(JsonStream& stream, const std::string& source);
+std::vector<Record> read_records(JsonReader& stream, const std::string& source);
 
 /// Reads straight into the columns. Throws Error naming `record`.
-std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record);
+std::vector<ProcessSamples> read_samples(JsonReader& stream, const JsonPath& record);
 
 }  // namespace headroom::record_json

@@ -34,48 +34,6 @@ std::optional<std::int64_t> scaled_slowly(std::string_view text) {
   return std::llroundl(value);
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
-  const auto byte = [&](std::uint32_t bits) { out.push_back(static_cast<char>(bits)); };
-  if (code < 0x80) return byte(code);
-  if (code < 0x800) {
-    byte(0xC0 | code >> 6);
-  } else {
-    if (code < 0x10000) {
-      byte(0xE0 | code >> 12);
-    } else {
-      byte(0xF0 | code >> 18);
-      byte(0x80 | (code >> 12 & 0x3F));
-    }
-    byte(0x80 | (code >> 6 & 0x3F));
-  }
-  byte(0x80 | (code & 0x3F));
-}
-
-std::optional<std::uint32_t> unicode_unit(std::string_view text) {
-  if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
-  return converted<std::uint32_t>(text.substr(2, 4), 16);
-}
-
-/// Bytes consumed; 0 for a bad escape.
-std::size_t unescape(std::string_view text, std::string& out) {
-  if (text.size() < 2) return 0;
-  static constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
-  if (const auto at = kLetters.find(text[1]); at != kLetters.npos) {
-    out.push_back(kMeanings[at]);
-    return 2;
-  }
-  const auto unit = unicode_unit(text);
-  if (!unit) return 0;
-  if (*unit < 0xD800 || *unit > 0xDFFF) {
-    append_utf8(out, *unit);
-    return 6;
-  }
-  const auto low = unicode_unit(text.substr(6));
-  if (*unit > 0xDBFF || !low || *low < 0xDC00 || *low > 0xDFFF) return 0;
-  append_utf8(out, 0x10000 + ((*unit - 0xD800) << 10) + (*low - 0xDC00));
-  return 12;
-}
-
 }  // namespace
 
 std::optional<std::int64_t> parse_microseconds(Raw value) {
@@ -129,23 +87,6 @@ std::int64_t parse_id(Raw value) {
   Fnv1a hash;
   hash.add(text);
   return static_cast<std::int64_t>(hash.value());
-}
-
-CleanText clean_text(std::string_view inside) {
-  CleanText clean;
-  while (!inside.empty()) {
-    const std::size_t plain = std::min(inside.find('\\'), inside.size());
-    clean.is_clean &= append_valid_utf8(inside.substr(0, plain), clean.text);
-    inside.remove_prefix(plain);
-    if (inside.empty()) break;
-    const std::size_t taken = unescape(inside, clean.text);
-    if (taken == 0) {
-      clean.is_clean = false;
-      clean.text.push_back('\\');
-    }
-    inside.remove_prefix(std::max<std::size_t>(taken, 1));
-  }
-  return clean;
 }
 
 }  // namespace headroom::trace::readers

@@ -36,12 +36,6 @@ std::optional<double> parse_real(Raw value);
 /// Parses a decimal or hexadecimal (0x) number, or hashes other text.
 std::int64_t parse_id(Raw value);
 
-struct CleanText {
-  std::string text;
-  bool is_clean = true;  ///< false: bad escape kept, or invalid UTF-8 replaced by U+FFFD
-};
-CleanText clean_text(std::string_view inside);
-
 /// Parses 1 to 16 digits, eight at a time; false at a non-digit. 16 bytes from `digits` on must be readable.
 inline bool quick_digits(const char* digits, std::size_t count, std::uint64_t& value) {
   const auto eight = [](const char* from, std::size_t used, std::uint64_t& number) {

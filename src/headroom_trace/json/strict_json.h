@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "headroom/base/json.h"
 #include "headroom_trace/json/json_text.h"
 #include "headroom_trace/json/structural_walk.h"
 

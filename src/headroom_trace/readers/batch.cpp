@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/json/json_text.h"
 

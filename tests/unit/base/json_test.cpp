@@ -19,6 +19,7 @@ namespace headroom {
 namespace {
 
 using test::message_of;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -28,14 +29,47 @@ TEST(ParseJson, KeepsTheOrderOfKeys) {
 
 TEST(ParseJson, TellsTheByteOffset) {
   EXPECT_THAT(message_of([] { parse_json("{\"a\": 1,\n \"b\": x}", "r.json"); }),
-              StartsWith("r.json: not JSON at byte 16: "));
-  EXPECT_THAT(message_of([] { parse_json("", "r.json"); }), StartsWith("r.json: not JSON at byte 1: "));
+              StartsWith("r.json: not JSON at byte 15: "));
+  EXPECT_THAT(message_of([] { parse_json("", "r.json"); }),
+              AllOf(StartsWith("r.json: not JSON at byte 0: "), HasSubstr("the text ends there")));
 }
 
 TEST(ParseJson, RefusesWhatStrictJsonRefuses) {
-  for (const char* text : {"NaN", "[1,]", "{'a': 1}", "1 2", "\"\xff\"", "[1e999]", "// x\n1"}) {
+  for (const char* text : {"NaN",         "[1,]",
+                           "{'a': 1}",    "1 2",
+                           "\"\xff\"",    "[1e999]",
+                           "// x\n1",     "\"a",
+                           "\"\t\"",      "\"\\x\"",
+                           "\"\\u12g4\"", "\"\\ud800\"",
+                           "\"\\udc00\"", "\"\\ud800\\u0041\"",
+                           "{\"a\" 1}",   "{1: 2}",
+                           "[1 2]",       "01",
+                           "-",           "1.",
+                           "tru",         "\"\xed\xa0\x80\"",
+                           "\"\xc0\x80\""}) {
     EXPECT_THAT(message_of([&] { parse_json(text, "t"); }), HasSubstr("not JSON")) << text;
   }
+}
+
+TEST(ParseJson, DecodesEscapesAndSkipsAByteOrderMark) {
+  EXPECT_EQ(parse_json(R"("\"\\\/\b\f\n\r\t\u00e9\u20ac\ud83d\ude00")", "t").string(), "\"\\/\b\f\n\r\té€😀");
+  EXPECT_EQ(parse_json(R"({"\u0061é": "\u0000"})", "t").at("aé").string(), std::string(1, '\0'));
+  EXPECT_EQ(parse_json("\xEF\xBB\xBF[1]", "t").at(0), 1);
+  EXPECT_THAT(message_of([] { parse_json("[\"ok\", \"\\ud800\"]", "t"); }),
+              StartsWith("t: not JSON at byte 7: "));
+}
+
+TEST(JsonReader, AcceptsTheWordsForNumbersThatItIsTold) {
+  const std::string text = R"([-1, NaN, -Infinity, "NaN"])";
+  JsonReader strict(text, "t");
+  EXPECT_THAT(message_of([&] { strict.value(); }), StartsWith("t: not JSON at byte 5: "));
+  JsonReader reader(text, "t");
+  reader.accept_numbers({"NaN", "-Infinity"});
+  const Json value = reader.value();
+  reader.finish();
+  EXPECT_TRUE(std::isnan(value.at(1).get<double>()));
+  EXPECT_EQ(value.at(2).get<double>(), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(value.at(3).string(), "NaN");
 }
 
 TEST(ParseJson, KeepsItsMessageShortOnALongToken) {
@@ -74,6 +108,19 @@ TEST(DumpJson, IsStrict) {
   const Json value{{"nan", std::nan("")}, {"inf", std::numeric_limits<double>::infinity()}, {"s", "a\xff"}};
   EXPECT_EQ(dump_json(value), "{\"nan\":null,\"inf\":null,\"s\":\"a\xEF\xBF\xBD\"}");
   EXPECT_EQ(dump_json_pretty(Json{{"a", 1}}), "{\n  \"a\": 1\n}");
+}
+
+TEST(JsonString, EscapesWhatItMust) {
+  const std::string text = "a\"\\/\b\f\n\r\t\x01\x7fé€😀\xff\xe2\x82";
+  const auto written = [&](JsonText form) {
+    std::string out = ">";
+    append_json_string(out, text, form);
+    return out;
+  };
+  const std::string start = R"(>"a\"\\/\b\f\n\r\t\u0001)";
+  EXPECT_EQ(written(JsonText::kUtf8), start + "\x7fé€😀\uFFFD\uFFFD\uFFFD\"");
+  EXPECT_EQ(written(JsonText::kAsIs), start + "\x7fé€😀\xff\xe2\x82\"");
+  EXPECT_EQ(written(JsonText::kAscii), start + R"(\u007f\u00e9\u20ac\ud83d\ude00\ufffd\ufffd\ufffd")");
 }
 
 TEST(DumpJson, KeepsDoublesExactly) {
@@ -196,6 +243,7 @@ TEST(JsonText, WhatIsNestedTooDeepIsRefused) {
   EXPECT_THROW(parse_json(deep + std::string(100'000, ']'), "t"), Error);
   EXPECT_FALSE(is_json(deep));
   EXPECT_TRUE(is_json(std::string(500, '[') + std::string(500, ']')));
+  EXPECT_FALSE(is_json(std::string(501, '[') + std::string(501, ']')));
 }
 
 }  // namespace

@@ -549,8 +549,8 @@ TEST(RecordFormatDocument, QuotesTheExampleThatThisReaderReads) {
 }
 
 std::vector<ProcessSamples> samples_of(std::string_view text) {
-  const PaddedText padded(text);
-  JsonStream stream(padded, "file");
+  const std::string terminated(text);
+  JsonReader stream(terminated, "file");
   auto samples = record_json::read_samples(stream, JsonPath("file: /records/0"));
   stream.finish();
   return samples;

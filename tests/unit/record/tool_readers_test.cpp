@@ -848,7 +848,7 @@ TEST(DdpReportReader, OfMembersThatAreThereTwiceTheLastCounts) {
 /// Keeps the measurements after the first round.
 class LaterRounds : DdpReportWalk {
  public:
-  explicit LaterRounds(JsonStream& stream) : DdpReportWalk(stream, "file") { walk(); }
+  explicit LaterRounds(JsonReader& stream) : DdpReportWalk(stream, "file") { walk(); }
   std::vector<std::string> measurements;
 
  private:
@@ -863,9 +863,9 @@ class LaterRounds : DdpReportWalk {
 };
 
 TEST(DdpReportWalk, LeavesOutTheRoundsThatNobodyWants) {
-  const PaddedText text(
+  const std::string text(
       report(R"({"ranks": [0], "measurements": [1]}, {"ranks": [0, 1], "measurements": [2]})"));
-  JsonStream stream(text, "file");
+  JsonReader stream(text, "file");
   EXPECT_THAT(LaterRounds(stream).measurements, ElementsAre("[2]"));
 }
 

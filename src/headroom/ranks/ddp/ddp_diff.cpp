@@ -132,7 +132,7 @@ double percentile(std::span<double> values, int percentile) {
 
 class Reader : DdpReportWalk {
  public:
-  Reader(JsonStream& stream, const std::string& source) : DdpReportWalk(stream, source) {
+  Reader(JsonReader& stream, const std::string& source) : DdpReportWalk(stream, source) {
     report_.source = source;
   }
 
@@ -275,7 +275,7 @@ void append_model(std::string& out, const Place& a, const Place& b) {
 
 DdpReport read_ddp_report(const std::filesystem::path& path) {
   JsonStream stream(path);
-  stream.accept_python_numbers();
+  stream.accept_numbers({"NaN", "Infinity", "-Infinity"});
   return Reader(stream, path.string()).read();
 }
 

@@ -10,6 +10,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/files/json_stream.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
@@ -29,7 +30,7 @@ std::string number_text(double number) {
 
 class ReportReader : DdpReportWalk {
  public:
-  ReportReader(JsonStream& stream, const std::string& source) : DdpReportWalk(stream, source) {}
+  ReportReader(JsonReader& stream, const std::string& source) : DdpReportWalk(stream, source) {}
 
   std::vector<Record> read() {
     walk();
@@ -158,7 +159,7 @@ bool is_ddp_report(const FileOutline& outline) {
 }
 
 std::vector<Record> read_ddp_report(const PaddedText& text, const std::string& source) {
-  JsonStream stream(text, source);
+  JsonReader stream(text.view(), source);
   return ReportReader(stream, source).read();
 }
 

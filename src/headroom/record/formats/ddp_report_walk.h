@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "headroom/files/json_stream.h"
+#include "headroom/base/json_reader.h"
 
 namespace headroom {
 
@@ -23,7 +23,7 @@ class DdpReportWalk {
   DdpReportWalk& operator=(const DdpReportWalk&) = delete;
 
  protected:
-  DdpReportWalk(JsonStream& stream, std::string source) : stream_(stream), source_(std::move(source)) {}
+  DdpReportWalk(JsonReader& stream, std::string source) : stream_(stream), source_(std::move(source)) {}
 
   /// Reads the whole stream. Throws Error: not JSON (byte offset), wrong type (path), no benchmark_results.
   void walk();
@@ -42,7 +42,7 @@ class DdpReportWalk {
   virtual void take_measurements() = 0;
   virtual void end_round() {}
 
-  JsonStream& stream() { return stream_; }
+  JsonReader& stream() { return stream_; }
   const std::string& source() const { return source_; }
   std::string where() const { return source_ + ": " + path_; }
   void require(char first, const char* what);
@@ -53,7 +53,7 @@ class DdpReportWalk {
   void walk_rounds();
   void walk_round();
 
-  JsonStream& stream_;
+  JsonReader& stream_;
   std::string source_;
   std::string path_;
 };

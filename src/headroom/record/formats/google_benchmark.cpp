@@ -115,7 +115,7 @@ std::string failure_of(const Json& object, const std::string& where) {
 void add_counters(const Json& object, Run& run) {
   for (const auto& [key, value] : object.items()) {
     const bool own = std::find(kOwnNumbers.begin(), kOwnNumbers.end(), key) != kOwnNumbers.end();
-    if (own || !is_tool_number(value)) continue;
+    if (own || !value.is_number()) continue;
     auto counter = std::find_if(run.counters.begin(), run.counters.end(),
                                 [name = key](const auto& other) { return other.first == name; });
     if (counter == run.counters.end()) {

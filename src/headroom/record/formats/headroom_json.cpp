@@ -7,6 +7,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/files/json_stream.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/file_outline.h"
 #include "headroom/record/record_json.h"
@@ -76,7 +77,7 @@ void write_json_text(std::size_t runs, const std::function<Environment(std::size
 }
 
 std::vector<Record> records_from_json_text(const PaddedText& text, const std::string& source) {
-  JsonStream stream(text, source);
+  JsonReader stream(text.view(), source);
   return record_json::read_records(stream, source);
 }
 

@@ -121,7 +121,7 @@ double rate_of(double tokens, double ns) {
 
 void add_records(const Json& object, const Settings& settings, const std::string& where,
                  const std::shared_ptr<const Environment>& environment, std::vector<Record>& records) {
-  const double tokens = json_number(object, "n_prompt", where) + json_number(object, "n_gen", where);
+  const double tokens = finite_number(object, "n_prompt", where) + finite_number(object, "n_gen", where);
   const double average_ns = require_time(finite_number(object, "avg_ns", where), where + "/avg_ns");
   const std::vector<double> samples_ns = read_samples_ns(object, where);
   const Record base = read_case(object, settings, where);

@@ -26,12 +26,12 @@ inline constexpr const char* kFingerprintKey = "fingerprint";
 
 /// gpt-fast writes numeric strings.
 double read_value(const Json& value, const std::string& where) {
-  if (value.is_number()) return value.get<double>();
+  if (value.is_number() && std::isfinite(value.get<double>())) return value.get<double>();
   if (value.is_string()) {
     if (const auto number = to_number(value.get<std::string>())) return *number;
   }
   throw Error(fmt::format("{}: expected a finite number, found {}", where,
-                          is_tool_number(value) ? "NaN or an infinity" : plain_text(value)));
+                          value.is_number() ? "NaN or an infinity" : plain_text(value)));
 }
 
 std::string taken(StringMap& map, const char* key) {

@@ -12,74 +12,24 @@
 #include <utility>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_reader.h"
 #include "headroom/base/text.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
 
-/// Replaces literals such as NaN at equal length. No tool writes DEL in a string.
-constexpr std::string_view kNotFinite = "\"\x7f\"";
-
-/// Iterates over JSON characters outside strings.
-class Structure {
- public:
-  explicit Structure(std::string_view text) : text_(text) {}
-
-  bool next() {
-    for (++at_; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (inside_) {
-        if (c == '\\') ++at_;
-        if (c == '"') inside_ = false;
-        continue;
-      }
-      if (c == '"') inside_ = true;
-      if (c == '{' || c == '[') ++depth_;
-      if (c == '}' || c == ']') --depth_;
-      return true;
-    }
-    return false;
-  }
-  std::size_t at() const { return at_; }
-  char character() const { return text_[at_]; }
-  int depth() const { return depth_; }
-  std::string_view rest() const { return text_.substr(at_); }
-
- private:
-  std::string_view text_;
-  std::size_t at_ = std::string_view::npos;
-  bool inside_ = false;
-  int depth_ = 0;
-};
-
-/// Empty if there are none.
-std::string without_literals(std::string_view text, const std::string& source) {
-  constexpr int kDeepest = 500;
-  std::string replaced;
-  for (Structure scan(text); scan.next();) {
-    if (scan.depth() > kDeepest) {
-      throw Error(fmt::format(
-          "{}: nested more than {} deep at byte {}; no tool that headroom reads writes such files", source,
-          kDeepest, scan.at()));
-    }
-    const char c = scan.character();
-    if (c != 'N' && c != 'I') continue;
-    const std::string_view literal = c == 'N' ? "NaN" : "Infinity";
-    if (!scan.rest().starts_with(literal)) continue;
-    if (replaced.empty()) replaced = text;
-    std::string filled(kNotFinite);
-    filled.resize(literal.size(), ' ');
-    replaced.replace(scan.at(), literal.size(), filled);
-    if (scan.at() > 0 && replaced[scan.at() - 1] == '-') replaced[scan.at() - 1] = ' ';
-  }
-  return replaced;
-}
-
 /// `text` must start with a bracket.
 std::size_t end_of_first_value(std::string_view text) {
-  for (Structure scan(text); scan.next();) {
-    if (scan.depth() == 0) return scan.at() + 1;
+  int depth = 0;
+  bool inside = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (inside && c == '\\') ++at;
+    if (c == '"') inside = !inside;
+    if (inside) continue;
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && --depth == 0) return at + 1;
   }
   return text.size();
 }
@@ -150,12 +100,12 @@ int zone_minutes(std::string_view zone) {
 }  // namespace
 
 Json parse_tool_json(std::string_view text, const std::string& source) {
-  const std::string replaced = without_literals(text, source);
-  return parse_json(replaced.empty() ? text : std::string_view(replaced), source);
-}
-
-void require_json(std::string_view text, const std::string& source) {
-  if (!is_json(text)) parse_json(text, source);
+  const std::string terminated(text);
+  JsonReader reader(terminated, source);
+  reader.accept_numbers({"NaN", "-NaN", "Infinity", "-Infinity"});
+  Json value = reader.value();
+  reader.finish();
+  return value;
 }
 
 std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& source) {
@@ -177,14 +127,11 @@ std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& s
   return rows;
 }
 
-bool is_tool_number(const Json& value) {
-  return value.is_number() || (value.is_string() && value.string() == "\x7f");
-}
-
 double tool_number(const Json& value, const std::string& where) {
-  if (value.is_number()) return value.get<double>();
-  if (is_tool_number(value)) return std::numeric_limits<double>::quiet_NaN();
-  throw Error(fmt::format("{}: expected a number, found {}", where, value.type_text()));
+  if (!value.is_number())
+    throw Error(fmt::format("{}: expected a number, found {}", where, value.type_text()));
+  const double number = value.get<double>();
+  return std::isfinite(number) ? number : std::numeric_limits<double>::quiet_NaN();
 }
 
 double finite_number(const Json& object, const char* key, const std::string& where) {
@@ -209,8 +156,8 @@ std::vector<double> read_times(const Json& array, const std::string& where) {
   times.reserve(array.size());
   // Build an element's path only for an error.
   for (const Json& value : array) {
-    if (value.is_number() && value.get<double>() > 0) {
-      times.push_back(value.get<double>());
+    if (const double time = value.is_number() ? value.get<double>() : 0; time > 0 && std::isfinite(time)) {
+      times.push_back(time);
     } else {
       const std::string path = fmt::format("{}/{}", where, times.size());
       times.push_back(require_time(tool_number(value, path), path));
@@ -220,8 +167,8 @@ std::vector<double> read_times(const Json& array, const std::string& where) {
 }
 
 std::string plain_text(const Json& value) {
-  if (!value.is_string()) return dump_json(value);
-  return is_tool_number(value) ? "NaN" : value.get<std::string>();
+  if (value.is_string()) return value.string();
+  return value.is_number() && std::isnan(tool_number(value, "")) ? "NaN" : dump_json(value);
 }
 
 std::map<std::string, std::string> plain_texts(const Json& object) {

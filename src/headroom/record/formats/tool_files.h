@@ -14,12 +14,8 @@
 
 namespace headroom {
 
-/// Parses JSON with the literals NaN, Infinity and -Infinity, which tool_number() reads as NaN. At most 500
-/// levels. Throws Error with the byte offset.
+/// As parse_json(), but accepts NaN and infinities, which tool_number() reads as NaN.
 Json parse_tool_json(std::string_view text, const std::string& source);
-
-/// Throws as parse_json() unless `text` is strict JSON.
-void require_json(std::string_view text, const std::string& source);
 
 struct JsonRow {
   Json object;
@@ -29,9 +25,7 @@ struct JsonRow {
 /// Reads a list, one object, or JSON lines. Throws Error, also without objects.
 std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& source);
 
-/// Whether `value` is a number or such a literal.
-bool is_tool_number(const Json& value);
-/// Returns NaN for such a literal. Throws Error naming `where` for other types.
+/// Returns NaN for NaN and infinities. Throws Error naming `where` for other types.
 double tool_number(const Json& value, const std::string& where);
 /// Throws Error unless the member is a finite number.
 double finite_number(const Json& object, const char* key, const std::string& where);
