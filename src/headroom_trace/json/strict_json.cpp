@@ -8,34 +8,12 @@
 #include <iterator>
 #include <vector>
 
+#include "headroom/base/json_reader.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/json/json_scan.h"
 
 namespace headroom::trace::readers {
 namespace {
-
-/// RFC 8259.
-bool is_json_number(std::string_view text) {
-  std::size_t at = text.starts_with('-') ? 1 : 0;
-  const auto digits = [&] {
-    const std::size_t first = at;
-    while (at < text.size() && is_digit(text[at])) ++at;
-    return at - first;
-  };
-  const bool leading_zero = at < text.size() && text[at] == '0';
-  const std::size_t whole = digits();
-  if (whole == 0 || (leading_zero && whole > 1)) return false;
-  if (at < text.size() && text[at] == '.') {
-    ++at;
-    if (digits() == 0) return false;
-  }
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
-    if (digits() == 0) return false;
-  }
-  return at == text.size();
-}
 
 bool is_not_finite(std::string_view word) {
   constexpr std::array<std::string_view, 10> kWords{"NaN",       "nan", "-nan", "-NaN", "Infinity",
@@ -120,24 +98,6 @@ class ValueCopy {
 
 }  // namespace
 
-void append_json_string(std::string_view text, std::string& out) {
-  out += '"';
-  std::size_t plain = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
-    out.append(text.substr(plain, i - plain));
-    plain = i + 1;
-    if (byte >= 0x20) {
-      out += {'\\', text[i]};
-    } else {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
-    }
-  }
-  out.append(text.substr(plain));
-  out += '"';
-}
-
 void append_microseconds(std::int64_t ns, std::string& out) {
   const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
   if (ns < 0) out += '-';
@@ -152,16 +112,17 @@ void append_microseconds(std::int64_t ns, std::string& out) {
 void append_clean_scalar(Raw value, std::string& out) {
   if (value.front() == '"') {
     const std::string_view inside = without_quotes(value);
-    if (!is_plain(inside)) return append_json_string(clean_text(inside).text, out);
+    if (!is_plain(inside)) return append_json_string(out, clean_text(inside).text);
     out.append(value);
-  } else if (is_json_number(value) || value == "true" || value == "false" || value == "null") {
+  } else if (json_number_end(value.data()) == value.data() + value.size() || value == "true" ||
+             value == "false" || value == "null") {
     out.append(value);
   } else if (is_not_finite(value)) {
     out += "null";
   } else if (const auto real = parse_real(value.starts_with('+') ? value.substr(1) : value)) {
     fmt::format_to(std::back_inserter(out), "{}", *real);
   } else {
-    append_json_string(clean_text(value).text, out);
+    append_json_string(out, clean_text(value).text);
   }
 }
 

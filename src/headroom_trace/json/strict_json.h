@@ -11,14 +11,11 @@
 
 namespace headroom::trace::readers {
 
-/// Appends the text with quotes.
-void append_json_string(std::string_view text, std::string& out);
-
 /// Appends a time in microseconds, without rounding.
 void append_microseconds(std::int64_t ns, std::string& out);
 
 /// Repairs escapes, UTF-8 and numbers (+5, .5, 01). NaN and infinities become null; other bare words are
-/// quoted.
+/// quoted. A character outside of the value must follow it.
 void append_clean_scalar(Raw value, std::string& out);
 
 /// Writes one line without trailing commas. Returns the walk after the value; a broken walk for an invalid

@@ -109,7 +109,7 @@ constexpr std::string_view kBetween = ",\n";
 
 std::string json_text(std::string_view text) {
   std::string json;
-  readers::append_json_string(text, json);
+  append_json_string(json, text);
   return json;
 }
 
@@ -295,7 +295,7 @@ std::string thread_json(const std::string& tid) {
   if (error == std::errc{} && end == tid.data() + tid.size()) {
     readers::append_clean_scalar(tid, json);
   } else {
-    readers::append_json_string(tid, json);
+    append_json_string(json, tid);
   }
   return json;
 }

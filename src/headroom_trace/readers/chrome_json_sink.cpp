@@ -76,11 +76,7 @@ class ChromeJsonSink final : public EventSink {
   }
 
  private:
-  void add_text(std::string_view text) {
-    valid_.clear();
-    append_valid_utf8(text, valid_);
-    append_json_string(valid_, text_);
-  }
+  void add_text(std::string_view text) { append_json_string(text_, text); }
 
   void add_id(std::string_view text) {
     if (const auto number = to_integer(text); number && std::to_string(*number) == text) {
@@ -145,7 +141,6 @@ class ChromeJsonSink final : public EventSink {
   const RewriteSink& sink_;
   const RankMark* const mark_;
   std::string& text_;
-  std::string valid_;
 };
 
 }  // namespace

@@ -64,7 +64,7 @@ class TypedValues {
     const NameId id = tables_.texts.intern(readable(text, room_));
     if (tables_.texts.is_dirty(id)) {
       std::string json;
-      append_json_string(text, json);
+      append_json_string(json, text, JsonText::kAsIs);
       batch.add_problem(offset_,
                         fmt::format("a string with an invalid escape or invalid UTF-8: {}", shown(json)));
     }

@@ -35,7 +35,7 @@ class ChromeTraceWriter {
     // The first member of a name counts.
     if (name == "traceEvents" || json.empty() || !names_.emplace(name).second) return;
     std::string text;
-    readers::append_json_string(name, text);
+    append_json_string(text, name);
     text += ':';
     text += json;
     if (state_ == State::kEvents) {

@@ -70,7 +70,7 @@ std::string EventArguments::json(bool is_object) const {
   for (const One& one : all_) {
     out += !out.empty() ? ',' : is_object ? '{' : '[';
     if (is_object) {
-      append_json_string(name(one), out);
+      append_json_string(out, name(one), JsonText::kAsIs);
       out += ':';
     }
     append_json(one, out);
@@ -85,7 +85,7 @@ void EventArguments::append_json(const One& one, std::string& out) const {
         using Value = std::decay_t<decltype(value)>;
         auto to = std::back_inserter(out);
         if constexpr (std::same_as<Value, Text>) {
-          append_json_string(text(one), out);
+          append_json_string(out, text(one), JsonText::kAsIs);
         } else if constexpr (std::same_as<Value, Json>) {
           out += text(one);
         } else if constexpr (std::same_as<Value, Extent>) {

@@ -65,7 +65,7 @@ void append_time(std::string_view key, Raw value, std::string& out) {
 
 void append_key(Raw key, std::string& out) {
   out += ',';
-  append_json_string(clean_text(key).text, out);
+  append_json_string(out, clean_text(key).text);
   out += ':';
 }
 
@@ -83,8 +83,8 @@ void append_process(const RankMark& mark, Raw pid, std::string& out) {
   if (number && is_plain && *number < mark.process_stride) {
     fmt::format_to(std::back_inserter(out), "{}", mark.place * mark.process_stride + *number);
   } else {
-    append_json_string(fmt::format("rank {}{}{}", mark.rank, text.empty() ? "" : " ", clean_text(text).text),
-                       out);
+    append_json_string(out,
+                       fmt::format("rank {}{}{}", mark.rank, text.empty() ? "" : " ", clean_text(text).text));
   }
 }
 
@@ -114,7 +114,7 @@ void append_id(const RankMark& mark, Raw id, std::string& out) {
   } else if (const auto whole = is_text ? std::nullopt : parse_whole(id)) {
     fmt::format_to(std::back_inserter(out), "{}", moved(mark, *whole));
   } else {
-    append_json_string(fmt::format("rank {} {}", mark.rank, clean_text(text).text), out);
+    append_json_string(out, fmt::format("rank {} {}", mark.rank, clean_text(text).text));
   }
 }
 
@@ -261,7 +261,7 @@ Walk EventRewriter::copy_argument(Raw key, Walk walk) {
   if (what == "process_name" && key == "name") {
     process_.is_named = true;
     append_key(key, members_);
-    append_json_string(marked_process_name(*mark_, clean_text(without_quotes(value)).text), members_);
+    append_json_string(members_, marked_process_name(*mark_, clean_text(without_quotes(value)).text));
     return after;
   }
   auto number = marked_argument(*mark_, key, value);

@@ -51,7 +51,7 @@ TEST(JsonRepair, RepairsWhatIsNot) {
   EXPECT_EQ(cleaned("[NaN, Infinity, -inf]"), "[null,null,null]");
   EXPECT_EQ(cleaned("[+5, .5, 01, 1.]"), "[5,0.5,1,1]");
   EXPECT_EQ(cleaned("[word]"), R"(["word"])");
-  EXPECT_EQ(cleaned("[\"a\tb\"]"), R"(["a\u0009b"])");
+  EXPECT_EQ(cleaned("[\"a\tb\"]"), R"(["a\tb"])");
   EXPECT_EQ(cleaned(R"(["bad \q escape"])"), R"(["bad \\q escape"])");
   EXPECT_EQ(cleaned("[\"\xff\"]"), "[\"\xEF\xBF\xBD\"]");
   EXPECT_EQ(cleaned(R"({"name": "say "hi" now", "x": 1})"), R"({"name":"say \"hi\" now","x":1})");

@@ -69,7 +69,7 @@ TEST(EventSink, TheSameAsJson) {
              .arguments = arguments});
   sink->finish(10);
   const std::string expected =
-      R"x({"ph":"X","ts":1.500,"dur":0.250,"cat":"kernel","name":"a\"b\\n\u000a\u0001 é",)x"
+      R"x({"ph":"X","ts":1.500,"dur":0.250,"cat":"kernel","name":"a\"b\\n\n\u0001 é",)x"
       R"x("pid":1,"tid":"x","args":{"grid":[66,-2,-9223372036854775808],"correlation":"77","device":1,)x"
       R"x("memory bandwidth (GB/s)":null,"my \"own\"":2.5,"list":[1,0.5]}},)x";
   EXPECT_EQ(json, expected + "\n");
