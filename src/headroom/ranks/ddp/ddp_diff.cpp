@@ -60,7 +60,7 @@ std::string python_scalar(const std::string& token) {
 }
 
 /// repr() of a text. Refuses what Python escapes.
-std::string python_quoted(const JsonStream& stream, std::string_view text) {
+std::string python_quoted(const JsonReader& stream, std::string_view text) {
   if (!std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~' && c != '\\'; }))
     stream.refuse("text in a list or an object may hold printable ASCII only, without backslash");
   const bool single = !contains(text, "'");
@@ -70,7 +70,7 @@ std::string python_quoted(const JsonStream& stream, std::string_view text) {
 }
 
 /// Appends repr() of the next value: {'a': [1, 2.5, "it's"]}.
-void append_python_repr(JsonStream& stream, std::string& out) {
+void append_python_repr(JsonReader& stream, std::string& out) {
   switch (stream.peek()) {
     case '{': {
       std::set<std::string> keys;
@@ -102,7 +102,7 @@ void append_python_repr(JsonStream& stream, std::string& out) {
 }
 
 /// str() of the next value.
-std::string python_str(JsonStream& stream) {
+std::string python_str(JsonReader& stream) {
   if (stream.peek() == '"') return stream.value().get<std::string>();
   std::string out;
   append_python_repr(stream, out);
