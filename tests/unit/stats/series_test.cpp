@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -312,8 +311,7 @@ TEST(Stopping, EndsAtACapWithTheGoalUnconfirmed) {
 }
 
 TEST(Stopping, LeavesAnIntervalThatCovers) {
-  std::mt19937_64 engine(41);
-  const auto uniform = [&] { return (static_cast<double>(engine() >> 11) + 0.5) * 0x1p-53; };
+  Noise noise(41);
   constexpr int kRepetitions = 250;
   int covered = 0;
   for (int i = 0; i < kRepetitions; ++i) {
@@ -322,8 +320,7 @@ TEST(Stopping, LeavesAnIntervalThatCovers) {
     std::optional<Interval> interval;
     std::optional<StopReason> reason;
     while (!reason) {
-      values.push_back(1 + 0.025 * std::sqrt(-2 * std::log(uniform())) *
-                               std::cos(2 * std::numbers::pi * uniform()));
+      values.push_back(1 + 0.025 * noise.normal());
       interval = series_median_interval(values);
       StopState state{values.size(), 0, std::nullopt};
       if (interval) state.relative_half_width = relative_half_width(*interval, median(values));
