@@ -59,8 +59,7 @@ struct FixedPoint {
   bool fits = false;  ///< false: x has NaN or infinity, or is too small for a step
 };
 
-/// Returns the fixed point with largest |q| `most`; `largest_bits` is the largest |x| as bf16 bits. Not
-/// inlined: kernels of every instruction set call it.
-[[gnu::noinline]] FixedPoint fixed_point(std::uint16_t largest_bits, float most);
+/// Returns the fixed point with largest |q| `most`. Not inlined: kernels of every instruction set call it.
+[[gnu::noinline]] FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most);
 
 }  // namespace headroom::native

@@ -46,18 +46,6 @@ const GemvKernel& exact_kernel() {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
-std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
-  const __m512i magnitude = _mm512_set1_epi16(0x7fff);
-  __m512i most = _mm512_setzero_si512();
-  for (std::size_t k = 0; k < columns; k += 32) {
-    const auto which = static_cast<__mmask32>(avx512::first_bytes(std::min<std::size_t>(columns - k, 32)));
-    most = _mm512_max_epu16(most, _mm512_and_si512(_mm512_maskz_loadu_epi16(which, x + k), magnitude));
-  }
-  return static_cast<std::uint16_t>(_mm512_reduce_max_epu32(
-      _mm512_max_epu32(_mm512_and_si512(most, _mm512_set1_epi32(0xffff)), _mm512_srli_epi32(most, 16))));
-}
-
 /// Stores the bytes of each plane, highest plane first.
 template <int kPlanes>
 [[gnu::always_inline]] inline void store_planes(__m512i q, std::byte* to) {
@@ -88,7 +76,7 @@ void store_starts(std::byte* start, std::size_t columns) {
 
 template <int kPlanes>
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest<kPlanes>);
+  const FixedPoint point = fixed_point(x, columns, kLargest<kPlanes>);
   const Header header{point.step, columns <= kMostColumns && point.fits};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);

@@ -50,24 +50,6 @@ template <bool kVex>
   return _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1)));
 }
 
-/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
-std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
-  __m256i most = _mm256_setzero_si256();
-  std::size_t k = 0;
-  for (; k + 16 <= columns; k += 16) {
-    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + k));
-    most = _mm256_max_epu16(most, _mm256_and_si256(bits, _mm256_set1_epi16(0x7fff)));
-  }
-  std::uint16_t each[16], largest = 0;
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(each), most);
-  for (const std::uint16_t one : each) largest = one > largest ? one : largest;
-  for (; k < columns; ++k) {
-    const auto magnitude = static_cast<std::uint16_t>(x[k].bits & 0x7fff);
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  return largest;
-}
-
 [[gnu::always_inline]] inline __m256i fixed(const Bf16* x, __m256 scale) {
   const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
   const __m256 scaled = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(words, 16)), scale);
@@ -81,7 +63,7 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
 }
 
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  const FixedPoint point = fixed_point(x, columns, kLargest);
   Header header{point.step, columns <= kMostColumns && point.fits, 0, 0};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);

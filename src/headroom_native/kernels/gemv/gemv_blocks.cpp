@@ -273,17 +273,8 @@ struct SuperHeader {
   bool is_fixed;  ///< false: x is stored as floats (NaN, infinity, or too small for a step)
 };
 
-HWY_INLINE std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
-  std::uint16_t most = 0;
-  for (std::size_t k = 0; k < columns; ++k) {
-    const auto bits = static_cast<std::uint16_t>(x[k].bits & 0x7fffU);
-    most = bits > most ? bits : most;
-  }
-  return most;
-}
-
 void prepare_super(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(largest_bits(x, columns), 32767);
+  const FixedPoint point = fixed_point(x, columns, 32767);
   const SuperHeader header{point.step, point.fits};
   std::memcpy(prepared, &header, sizeof header);
   if (!header.is_fixed) return prepare_super_floats(x, columns, prepared + kLine);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/kernels/gemv/gemv_kernel.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -186,30 +187,9 @@ using I16 = hn::Repartition<std::int16_t, F32>;
 using HalfI16 = hn::Rebind<std::int16_t, F32>;
 using HalfI8 = hn::Rebind<std::int8_t, I16>;
 
-/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
-HWY_INLINE std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
-  const I16 tag;
-  const auto magnitude = hn::Set(tag, std::int16_t{0x7fff});
-  auto most = hn::Zero(tag);
-  std::size_t k = 0;
-  for (; k + 2 * kLanes <= columns; k += 2 * kLanes) {
-    const auto bits = hn::LoadU(tag, reinterpret_cast<const std::int16_t*>(x + k));
-    most = hn::Max(most, hn::And(bits, magnitude));
-  }
-  std::int16_t each[2 * kLanes];
-  hn::StoreU(most, tag, each);
-  std::int16_t largest = 0;
-  for (const std::int16_t one : each) largest = one > largest ? one : largest;
-  for (; k < columns; ++k) {
-    const auto bits = static_cast<std::int16_t>(x[k].bits & 0x7fff);
-    largest = bits > largest ? bits : largest;
-  }
-  return static_cast<std::uint16_t>(largest);
-}
-
 void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
   constexpr float kLargest = 32767;
-  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  const FixedPoint point = fixed_point(x, columns, kLargest);
   const FixedHeader header{point.step, point.fits};
   if (!header.is_fixed) {
     std::memcpy(prepared, &header, sizeof header);
@@ -392,14 +372,18 @@ Reach reach_of(std::size_t bytes_per_thread, bool hot) {
   return hot && bytes_per_thread <= kNearBytes ? Reach::kNear : Reach::kFar;
 }
 
-FixedPoint fixed_point(std::uint16_t largest_bits, float most) {
+FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most) {
   constexpr float kLeast = 1e-25F;  // below this, 1 / step overflows
-  constexpr std::uint16_t kInfinity = 0x7f80;
-  const float largest = to_float(Bf16{largest_bits});
+  // Magnitudes of bf16 order like their bits; NaN and infinity are largest.
+  constexpr std::int16_t kMagnitude = 0x7fff, kInfinity = 0x7f80;
+  std::int16_t bits = 0;
+  for (std::size_t k = 0; k < columns; ++k)
+    bits = std::max(bits, static_cast<std::int16_t>(x[k].bits & kMagnitude));
+  const float largest = to_float(Bf16{static_cast<std::uint16_t>(bits)});
   FixedPoint point;
-  point.fits = largest_bits < kInfinity && (largest_bits == 0 || largest >= kLeast);
+  point.fits = bits < kInfinity && (bits == 0 || largest >= kLeast);
   if (!point.fits) return point;
-  if (largest_bits != 0) point.scale = most / largest;
+  if (bits != 0) point.scale = most / largest;
   point.step = static_cast<float>(1 / static_cast<double>(point.scale));
   return point;
 }

@@ -42,22 +42,6 @@ const GemvKernel& exact_kernel() {
   return kernel;
 }
 
-/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
-std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
-  uint16x8_t most = vdupq_n_u16(0);
-  std::size_t k = 0;
-  for (; k + 8 <= columns; k += 8) {
-    const uint16x8_t bits = vld1q_u16(reinterpret_cast<const std::uint16_t*>(x + k));
-    most = vmaxq_u16(most, vandq_u16(bits, vdupq_n_u16(0x7fff)));
-  }
-  std::uint16_t largest = vmaxvq_u16(most);
-  for (; k < columns; ++k) {
-    const auto magnitude = static_cast<std::uint16_t>(x[k].bits & 0x7fff);
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  return largest;
-}
-
 [[gnu::always_inline]] inline int16x8_t fixed(const std::uint16_t* x, float32x4_t scale) {
   const float32x4_t most = vdupq_n_f32(kLargest);
   const uint16x8_t bits = vld1q_u16(x);
@@ -70,7 +54,7 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
 }
 
 void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  const FixedPoint point = fixed_point(x, columns, kLargest);
   const Header header{point.step, columns <= kMostColumns && point.fits};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);

@@ -179,19 +179,8 @@ struct Planes {
   }
 };
 
-/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
-std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
-  svuint16_t most = svdup_n_u16(0);
-  for (std::size_t k = 0; k < columns; k += svcnth()) {
-    const svbool_t some = svwhilelt_b16_u64(k, columns);
-    const svuint16_t bits = svand_n_u16_x(some, svld1_u16(some, bits_of(x + k)), 0x7fff);
-    most = svmax_u16_m(some, most, bits);
-  }
-  return svmaxv_u16(svptrue_b16(), most);
-}
-
 void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  const FixedPoint point = fixed_point(x, columns, kLargest);
   const Header header{point.step, columns <= kMostColumns && point.fits};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);
