@@ -32,13 +32,12 @@ std::string_view reread(const Descriptor& file, std::array<char, size>& buffer) 
 }
 
 /// 0 if the counter stepped back (steal does when a virtual machine migrates).
-std::uint64_t increase(std::uint64_t before, std::uint64_t after) {
-  return after > before ? after - before : 0;
+double increase(std::uint64_t before, std::uint64_t after) {
+  return after > before ? static_cast<double>(after - before) : 0;
 }
 
-std::uint32_t saturated(std::uint64_t value) {
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
+std::uint32_t saturated(double value) {
+  return static_cast<std::uint32_t>(std::min<double>(value, std::numeric_limits<std::uint32_t>::max()));
 }
 
 /// proc(5): user nice system idle iowait irq softirq steal.
@@ -54,10 +53,6 @@ std::optional<CpuTicks> ticks_of_line(std::string_view numbers) {
   CpuTicks ticks{fields[kIdle] + fields[kWaiting], fields[kSteal], 0};
   for (const std::uint64_t field : fields) ticks.total += field;
   return ticks;
-}
-
-double ticks_between(std::uint64_t before, std::uint64_t after) {
-  return after > before ? static_cast<double>(after - before) : 0;
 }
 
 }  // namespace
@@ -104,7 +99,7 @@ void NoiseMeter::start() {
 SampleNoise NoiseMeter::stop() {
   const Reading now = read();
   SampleNoise noise;
-  noise.steal_ms = static_cast<double>(increase(start_.steal_ticks, now.steal_ticks)) * ms_per_tick_;
+  noise.steal_ms = increase(start_.steal_ticks, now.steal_ticks) * ms_per_tick_;
   noise.involuntary_switches = saturated(increase(start_.involuntary, now.involuntary));
   noise.page_faults = saturated(increase(start_.faults, now.faults));
   std::array<char, 32> text;
@@ -156,16 +151,16 @@ CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()
   const auto pressure = pressure_now();
   CpuLoad load;
   if (ticks_before && ticks) {
-    const double total = ticks_between(ticks_before->total, ticks->total);
+    const double total = increase(ticks_before->total, ticks->total);
     const auto count = static_cast<double>(cpus.size());
     if (total > 0) {
       load.cpus = static_cast<int>(cpus.size());
-      load.busy = count * std::clamp(1 - ticks_between(ticks_before->idle, ticks->idle) / total, 0.0, 1.0);
-      load.stolen = count * std::min(1.0, ticks_between(ticks_before->stolen, ticks->stolen) / total);
+      load.busy = count * std::clamp(1 - increase(ticks_before->idle, ticks->idle) / total, 0.0, 1.0);
+      load.stolen = count * std::min(1.0, increase(ticks_before->stolen, ticks->stolen) / total);
     }
   }
   if (pressure_before && pressure && seconds > 0) {
-    load.waited = std::min(1.0, ticks_between(*pressure_before, *pressure) / (1e6 * seconds));
+    load.waited = std::min(1.0, increase(*pressure_before, *pressure) / (1e6 * seconds));
   }
   return load;
 }
