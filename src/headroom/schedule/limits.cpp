@@ -128,21 +128,6 @@ std::pair<std::size_t, const ExperimentDescription*> offered(const std::vector<R
   return {0, nullptr};
 }
 
-std::vector<AxisTexts> points(const ExperimentDescription& limit, Resource resource, const Track& bounded) {
-  std::vector<AxisTexts> found{{}};
-  for (const Axis& axis : limit.axes) {
-    std::vector<AxisTexts> longer;
-    for (const AxisTexts& point : found) {
-      for (const std::string& value : axis_values(axis, resource, bounded)) {
-        longer.push_back(point);
-        longer.back().emplace_back(axis.name, value);
-      }
-    }
-    found = std::move(longer);
-  }
-  return found;
-}
-
 constexpr double kClearly = 1.03;
 constexpr double kConfidence = 0.99;
 
@@ -334,7 +319,8 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
     if (kind.resource == Resource::kPingPong && (planned.spec.threads < 2 || ranks > 0)) continue;
     const auto [runner, limit] = offered(offers, kind.experiment, planned.device);
     if (limit == nullptr) continue;
-    for (const AxisTexts& point : points(*limit, kind.resource, bounded)) {
+    const auto values = [&](const Axis& axis) { return axis_values(axis, kind.resource, bounded); };
+    for (const AxisTexts& point : axis_points(limit->axes, values)) {
       for (const int threads : thread_counts(planned, caches, kind.resource, bounded.info.work, ranks)) {
         LimitTrack& candidate = candidates.emplace_back();
         candidate.resource = kind.resource;

@@ -65,21 +65,6 @@ std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::
   return found;
 }
 
-std::vector<AxisTexts> points(const ExperimentDescription& experiment, const Selection& selection) {
-  std::vector<AxisTexts> found{{}};
-  for (const Axis& axis : experiment.axes) {
-    std::vector<AxisTexts> longer;
-    for (const AxisTexts& point : found) {
-      for (const std::string& value : select_values(axis, selection.axes)) {
-        longer.push_back(point);
-        longer.back().emplace_back(axis.name, value);
-      }
-    }
-    found = std::move(longer);
-  }
-  return found;
-}
-
 std::vector<std::string> selected_backends(const ExperimentDescription& experiment,
                                            const Selection& selection) {
   if (selection.backends.empty()) return {experiment.backends.front()};
@@ -92,12 +77,6 @@ std::vector<std::string> selected_backends(const ExperimentDescription& experime
   return found;
 }
 
-std::string title_of(const std::string& name, const AxisTexts& point) {
-  std::string title = name;
-  for (const auto& [axis, value] : point) title += " " + axis + "=" + value;
-  return title;
-}
-
 bool has_point(const ExperimentDescription& experiment, const AxisTexts& point) {
   return std::ranges::all_of(point, [&](const auto& entry) {
     const auto axis = std::ranges::find(experiment.axes, entry.first, &Axis::name);
@@ -107,7 +86,7 @@ bool has_point(const ExperimentDescription& experiment, const AxisTexts& point) 
 
 Group group_at(const std::vector<Offered>& sources, const AxisTexts& point, const Selection& selection) {
   const std::string& name = sources.front().experiment->name;
-  Group group{title_of(name, point), {}};
+  Group group{case_title(name, point), {}};
   for (const Offered& source : sources) {
     if (!has_point(*source.experiment, point)) continue;
     for (const std::string& backend : selected_backends(*source.experiment, selection))
@@ -121,7 +100,8 @@ Group group_at(const std::vector<Offered>& sources, const AxisTexts& point, cons
 void append_groups(const std::vector<Offered>& sources, const Selection& selection,
                    std::vector<Group>& groups) {
   for (auto source = sources.begin(); source != sources.end(); ++source) {
-    for (const AxisTexts& point : points(*source->experiment, selection)) {
+    const auto values = [&](const Axis& axis) { return select_values(axis, selection.axes); };
+    for (const AxisTexts& point : axis_points(source->experiment->axes, values)) {
       const bool was_there = std::any_of(sources.begin(), source, [&](const Offered& earlier) {
         return has_point(*earlier.experiment, point);
       });
@@ -214,6 +194,28 @@ bool is_shared(const std::string& experiment, const std::vector<RunnerOffer>& of
 }
 
 }  // namespace
+
+std::string case_title(const std::string& experiment, const AxisTexts& point) {
+  std::string title = experiment;
+  for (const auto& [axis, value] : point) title += " " + axis + "=" + value;
+  return title;
+}
+
+std::vector<AxisTexts> axis_points(const std::vector<Axis>& axes,
+                                   const std::function<std::vector<std::string>(const Axis&)>& values) {
+  std::vector<AxisTexts> found{{}};
+  for (const Axis& axis : axes) {
+    std::vector<AxisTexts> longer;
+    for (const AxisTexts& point : found) {
+      for (const std::string& value : values(axis)) {
+        longer.push_back(point);
+        longer.back().emplace_back(axis.name, value);
+      }
+    }
+    found = std::move(longer);
+  }
+  return found;
+}
 
 std::vector<int> thread_counts(const ExperimentDescription& experiment, const Selection& selection) {
   if (!selection.threads.empty()) return selection.threads;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,13 @@ struct Group {
   std::vector<PlannedCase> cases;
   std::optional<StopRule> stop{};  ///< replaces the session's rule
 };
+
+/// "gemv D=4096".
+std::string case_title(const std::string& experiment, const AxisTexts& point);
+
+/// All combinations of the values of each axis, the last axis varying fastest.
+std::vector<AxisTexts> axis_points(const std::vector<Axis>& axes,
+                                   const std::function<std::vector<std::string>(const Axis&)>& values);
 
 std::vector<int> thread_counts(const ExperimentDescription& experiment, const Selection& selection);
 

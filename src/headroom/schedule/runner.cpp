@@ -97,12 +97,6 @@ RunnerOffer offer_of(const Hello& hello, const Json& description) {
   return offer;
 }
 
-std::string title_of(const CaseSpec& spec) {
-  std::string title = spec.experiment;
-  for (const auto& [axis, value] : spec.axes) title += " " + axis + "=" + value;
-  return title;
-}
-
 }  // namespace
 
 RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted, double deadline_ns)
@@ -342,7 +336,7 @@ void RankRunner::finish() {
 }
 
 PrepareReply RankRunner::prepare(int id, const CaseSpec& spec) {
-  titles_[id] = title_of(spec);
+  titles_[id] = case_title(spec.experiment, spec.axes);
   const std::vector<Json> replies =
       ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(spec)}}, titles_[id] + " as ready");
   PrepareReply merged;
