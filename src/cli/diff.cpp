@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/regular_expression.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/diff_report.h"
 #include "headroom/console/max_memory.h"
@@ -112,7 +113,7 @@ void understand(DiffOptions& options, const Texts& texts) {
   if (!texts.run_spread.empty())
     options.run_spread = with_context("--run-spread", [&] { return parse_margin(texts.run_spread); });
   if (!options.filter.empty()) {
-    with_context("--filter", [&] { static_cast<void>(NamePattern(options.filter)); });
+    with_context("--filter", [&] { static_cast<void>(RegularExpression(options.filter)); });
   }
   for (const std::string& metric : options.higher_is_better) {
     if (std::ranges::find(options.lower_is_better, metric) == options.lower_is_better.end()) continue;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/perf_event.h>
-#include <regex.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
+#include "headroom/base/regular_expression.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/files/csv.h"
@@ -94,34 +94,6 @@ double number_of(std::string_view text, const std::string& what) {
   return *value;
 }
 
-/// POSIX: matching long lines needs no more stack.
-class Expression {
- public:
-  explicit Expression(const std::string& text) {
-    const int error = ::regcomp(&compiled_, text.c_str(), REG_EXTENDED);
-    if (error == 0) return;
-    std::array<char, 256> reason{};
-    ::regerror(error, &compiled_, reason.data(), reason.size());
-    throw Error(fmt::format("{} is not a regular expression: {}", in_quotes(text), reason.data()));
-  }
-  ~Expression() { ::regfree(&compiled_); }
-  Expression(const Expression&) = delete;
-  Expression& operator=(const Expression&) = delete;
-
-  std::size_t groups() const { return compiled_.re_nsub; }
-  std::optional<std::string> find(const std::string& line) const {
-    std::array<regmatch_t, 2> matches{};
-    if (::regexec(&compiled_, line.c_str(), matches.size(), matches.data(), 0) != 0) return std::nullopt;
-    const regmatch_t& match = groups() > 0 ? matches[1] : matches[0];
-    if (match.rm_so < 0) return std::nullopt;
-    return line.substr(static_cast<std::size_t>(match.rm_so),
-                       static_cast<std::size_t>(match.rm_eo - match.rm_so));
-  }
-
- private:
-  regex_t compiled_{};
-};
-
 double from_csv(const MetricSource& source, const MetricDocument& document) {
   std::vector<CsvRow> rows = parse_csv(document.text, document.name);
   std::erase_if(
@@ -159,7 +131,7 @@ double from_json(const MetricSource& source, const MetricDocument& document) {
 }
 
 double from_output(const MetricSource& source, const CommandResult& result, const MetricDocument& document) {
-  const Expression expression(source.key);
+  const RegularExpression expression(source.key);
   std::optional<std::string> found;
   const auto look = [&](const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
@@ -315,7 +287,7 @@ void check_metric(const MetricSource& source) {
   if (source.needs_document() && source.key.empty())
     throw Error("the metric names no column, pointer or expression");
   if (source.from == From::kOutput) {
-    const Expression expression(source.key);
+    const RegularExpression expression(source.key);
     if (expression.groups() > 1) {
       throw Error(in_quotes(source.key) + " has several groups; expected one, around the number");
     }

@@ -19,6 +19,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
+#include "headroom/base/regular_expression.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/command/command_line.h"
@@ -244,7 +245,7 @@ void require_metrics(const char* option, const std::vector<std::string>& metrics
 /// headline, else the first.
 std::vector<Record> selected(std::vector<Record> records, const DiffOptions& options) {
   if (!options.filter.empty()) {
-    const NamePattern pattern(options.filter);
+    const RegularExpression pattern(options.filter);
     std::erase_if(records, [&](const Record& record) { return !pattern.is_in(case_name(record)); });
   }
   if (!options.metrics.empty()) {
@@ -364,22 +365,6 @@ RunSpreads known_spreads(const std::vector<Record>& test, const std::string& sto
     say("cannot read the run-to-run spread of earlier runs: {}", error.what());
     return {};
   }
-}
-
-NamePattern::NamePattern(const std::string& expression) {
-  const int error = ::regcomp(&compiled_, expression.c_str(), REG_EXTENDED | REG_NOSUB);
-  if (error == 0) return;
-  std::array<char, 200> reason{};
-  ::regerror(error, &compiled_, reason.data(), reason.size());
-  throw Error(in_quotes(expression) + " is not a regular expression: " + reason.data());
-}
-
-NamePattern::~NamePattern() {
-  ::regfree(&compiled_);
-}
-
-bool NamePattern::is_in(const std::string& name) const {
-  return ::regexec(&compiled_, name.c_str(), 0, nullptr, 0) == 0;
 }
 
 DiffSide read_side(const std::string& operand, const DiffOptions& options) {

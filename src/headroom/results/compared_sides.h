@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <regex.h>
-
 #include <map>
 #include <optional>
 #include <string>
@@ -33,21 +31,6 @@ RunSpreads historic_spreads(const std::vector<Record>& test, const std::string& 
 /// All known spreads, or only `stated` (a share given by the user). Skips unreadable sources with a warning.
 RunSpreads known_spreads(const std::vector<Record>& test, const std::string& store,
                          const std::optional<double>& stated);
-
-/// POSIX extended regular expression, searched in names. Unlike std::regex it cannot overflow the stack.
-class NamePattern {
- public:
-  /// Throws Error.
-  explicit NamePattern(const std::string& expression);
-  ~NamePattern();
-  NamePattern(const NamePattern&) = delete;
-  NamePattern& operator=(const NamePattern&) = delete;
-
-  bool is_in(const std::string& name) const;
-
- private:
-  regex_t compiled_{};
-};
 
 struct DiffOptions {
   std::string baseline;
