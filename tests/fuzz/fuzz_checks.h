@@ -2,14 +2,12 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "../unit/memory_file.h"
 #include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
@@ -40,20 +38,6 @@ inline void expect_same_events(const Trace& a, const Trace& b) {
     expect(a.names[a.events.name[i]] == b.names[b.events.name[i]], "other names");
 }
 
-class MemoryFile {
- public:
-  explicit MemoryFile(std::string_view bytes) : file_(::memfd_create("fuzz", MFD_CLOEXEC)) {
-    expect(file_ >= 0 && ::write(file_, bytes.data(), bytes.size()) == static_cast<::ssize_t>(bytes.size()),
-           "no file in memory");
-  }
-  ~MemoryFile() { ::close(file_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  std::filesystem::path path() const { return fmt::format("/proc/self/fd/{}", file_); }
-
- private:
-  int file_;
-};
+using test::MemoryFile;
 
 }  // namespace headroom::trace

@@ -2,7 +2,6 @@
 #include "inputs.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 #include <fstream>
 #include <initializer_list>
 
+#include "../memory_file.h"
 #include "../model_bytes.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -53,23 +53,6 @@ void tolerant(Take&& take) {
   }
 }
 
-/// An in-memory file.
-class MemoryFile {
- public:
-  explicit MemoryFile(std::string_view bytes) : file_(::memfd_create("strange", MFD_CLOEXEC)) {
-    require(file_ >= 0 && ::write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
-            "no file in memory");
-  }
-  ~MemoryFile() { ::close(file_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  fs::path path() const { return fmt::format("/proc/self/fd/{}", file_); }
-
- private:
-  int file_;
-};
-
 void take_cache_run(std::string_view bytes) {
   tolerant([&] {
     const ShownCacheRun shown = cache_run_from_json(parse_json(std::string(bytes), "strange"), "strange");
@@ -82,7 +65,7 @@ void take_cache_run(std::string_view bytes) {
 
 void take_results(std::string_view bytes) {
   tolerant([&] {
-    const MemoryFile file(bytes);
+    const test::MemoryFile file(bytes);
     const std::string once = to_json_text(read_records(file.path()));
     require(to_json_text(records_from_json_text(once, "written")) == once, "records changed by being kept");
   });
@@ -187,7 +170,7 @@ void take_gguf(std::string_view bytes) {
     describe_llm_gguf(model, "a.gguf");
   });
   tolerant([&] {
-    const MemoryFile file(bytes);
+    const test::MemoryFile file(bytes);
     if (bytes.empty()) return;
     const LlmFile model = open_llm_file(file.path());
     if (llm_bytes(model.config) < std::size_t{1} << 24)
