@@ -49,10 +49,10 @@ def compare(folder, first, second, seed, *options):
     path.unlink(missing_ok=True)
     result = subprocess.run([f"{folder}/headroom", "ab", first, second, "--seed", str(seed), "--no-store", "--json", path,
                              *map(str, options)], check=True, capture_output=True, text=True)
-    said = re.search(r"x the time of .*\): (.*)", result.stdout)
+    verdict = re.search(r"x the time of .*\): (.*)", result.stdout)
     times = [record["samples"][0]["values"] for record in json.loads(path.read_text())["records"]
              if record["metric"]["name"] == "latency"]
-    return said.group(1) if said else "", times
+    return verdict.group(1) if verdict else "", times
 
 
 def rank_sum(first, second):
@@ -68,8 +68,8 @@ def false_alarms(folder, count, budget):
     for program in PROGRAMS:
         called = 0
         for seed in range(count):
-            said, times = compare(folder, program(1), program(1), seed, "--max-time", f"{budget}s", "--min-time", "0")
-            called += said.startswith(("slower", "faster"))
+            verdict, times = compare(folder, program(1), program(1), seed, "--max-time", f"{budget}s", "--min-time", "0")
+            called += verdict.startswith(("slower", "faster"))
             scores.append(abs(rank_sum(*times)))
         print(f"{program.__name__} against itself: {called} of {count} called different", flush=True)
         wrong = max(wrong, called)
@@ -84,8 +84,8 @@ def found(folder, share, repeats, budget, held):
     for program in PROGRAMS:
         ours = theirs = 0
         for seed in range(repeats):
-            said, times = compare(folder, program(1), program(share), seed, "--max-time", f"{budget}s", "--min-time", "0")
-            ours += said.startswith("slower")
+            verdict, times = compare(folder, program(1), program(share), seed, "--max-time", f"{budget}s", "--min-time", "0")
+            ours += verdict.startswith("slower")
             theirs += rank_sum(*times) > held
         print(f"{program.__name__}, {100 * (share - 1):.0f} % more: headroom {ours} of {repeats}, Mann and Whitney {theirs}",
               flush=True)
@@ -97,9 +97,9 @@ def sleeps(folder):
     start = time.monotonic()
     quick, _ = compare(folder, "sleep 5", "sleep 10", 1, "--quick")
     took = time.monotonic() - start
-    said, _ = compare(folder, "sleep 5", "sleep 10", 1)
-    print(f"sleep 5 and sleep 10: {said}; --quick: {quick}, after {took:.0f} s")
-    return said == "slower" and took < 22
+    verdict, _ = compare(folder, "sleep 5", "sleep 10", 1)
+    print(f"sleep 5 and sleep 10: {verdict}; --quick: {quick}, after {took:.0f} s")
+    return verdict == "slower" and took < 22
 
 
 def main():

@@ -146,15 +146,15 @@ void excursions(int repetitions) {
 }
 
 /// Shares of series reported to drift or to change their spread.
-struct Told {
+struct Tally {
   double drift = 0, spread = 0;
 };
 
 /// `shape(i, noise)` returns value i of a series; `noise` has standard deviation 1.
-Told told(std::size_t count, double rho, int repetitions,
-          const std::function<double(std::size_t, double)>& shape) {
+Tally tally(std::size_t count, double rho, int repetitions,
+            const std::function<double(std::size_t, double)>& shape) {
   Noise noise;
-  Told shares;
+  Tally shares;
   for (int i = 0; i < repetitions; ++i) {
     Values values = autoregressive(count, rho, noise);
     for (std::size_t k = 0; k < count; ++k) values[k] = 100 + shape(k, values[k]);
@@ -168,25 +168,25 @@ Told told(std::size_t count, double rho, int repetitions,
 }
 
 void drifts_and_spreads(int repetitions) {
-  const auto print = [](const char* what, std::size_t count, const Told& shares) {
+  const auto print = [](const char* what, std::size_t count, const Tally& shares) {
     std::printf("%-34s n=%-4zu drift %5.1f %%  spread %5.1f %%\n", what, count, shares.drift, shares.spread);
   };
   std::printf("\nreported as drift, and as a change of the spread\n");
   for (const std::size_t count : {40, 100, 200}) {
     const auto as_it_is = [](std::size_t, double value) { return value; };
-    print("steady", count, told(count, 0, repetitions, as_it_is));
-    print("steady, AR(.5)", count, told(count, 0.5, repetitions, as_it_is));
+    print("steady", count, tally(count, 0, repetitions, as_it_is));
+    print("steady, AR(.5)", count, tally(count, 0.5, repetitions, as_it_is));
   }
   for (const std::size_t after : {8, 20, 40}) {
     print("3 sd higher after 40", 40 + after,
-          told(40 + after, 0, repetitions,
-               [](std::size_t i, double value) { return value + (i < 40 ? 0 : 3); }));
+          tally(40 + after, 0, repetitions,
+                [](std::size_t i, double value) { return value + (i < 40 ? 0 : 3); }));
     print("3 times the spread after 40", 40 + after,
-          told(40 + after, 0, repetitions,
-               [](std::size_t i, double value) { return value * (i < 40 ? 1 : 3); }));
+          tally(40 + after, 0, repetitions,
+                [](std::size_t i, double value) { return value * (i < 40 ? 1 : 3); }));
   }
   for (const std::size_t count : {40, 100}) {
-    print("rises by 6 sd", count, told(count, 0, repetitions, [count](std::size_t i, double value) {
+    print("rises by 6 sd", count, tally(count, 0, repetitions, [count](std::size_t i, double value) {
             return value + 6 * static_cast<double>(i) / static_cast<double>(count - 1);
           }));
   }

@@ -101,7 +101,7 @@ Json measure(const std::string& op, std::int64_t bytes, const RankPlace& place, 
       ours->time(1);
       std::vector<double> ns;
       for (int call = 0; call < calls; ++call) ns.push_back(ours->time(1));
-      if (const std::string wrong = ours->what_is_wrong(); !wrong.empty()) throw Error(op + ": " + wrong);
+      if (const std::string wrong = ours->mismatch_text(); !wrong.empty()) throw Error(op + ": " + wrong);
       ours_ns.push_back(ns);
     };
     const auto take_plain = [&] {
@@ -123,7 +123,7 @@ int run(const std::vector<std::string>& arguments) {
   }
   at::set_num_threads(1);
   const dtensor::Group group = world_of(*place);
-  keep_to_cpus_of_rank(*place, 1);
+  pin_to_rank_cpus(*place, 1);
   const CollectiveBackendTraits traits = backend_traits(group);
   const int rounds = std::stoi(arguments[0]), calls = std::stoi(arguments[1]);
   for (const char* op : kCollectives) {

@@ -71,11 +71,11 @@ class Bench:
         """Measures two runs, a random one under load, and returns the gate's verdict."""
         loaded = random.randrange(2)
         sides = [self.side(f"side{i}.json", load if i == loaded else 0, planted if i == 1 else None) for i in range(2)]
-        told = subprocess.run([f"{self.programs}/headroom", "diff", "--gate", self.gate, "--json", "-", *map(str, sides)],
+        result = subprocess.run([f"{self.programs}/headroom", "diff", "--gate", self.gate, "--json", "-", *map(str, sides)],
                               capture_output=True, text=True, env=self.environment)
-        if told.returncode == 2:
-            raise SystemExit(f"gate_apart: the gate could not compare: {told.stderr}")
-        return json.loads(told.stdout)
+        if result.returncode == 2:
+            raise SystemExit(f"gate_apart: the gate could not compare: {result.stderr}")
+        return json.loads(result.stdout)
 
 
 def line(what, count, of):

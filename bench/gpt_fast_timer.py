@@ -45,19 +45,19 @@ print(json.dumps(Timer("f(*args)", globals={"f": f, "args": args}, num_threads=t
 
 def by_headroom(bin_folder, name, backend, size):
     axes = ["-a", f"D={size}", "-a", "dtype=bf16"]
-    told = subprocess.run([bin_folder / "headroom", "run", "--python", "gpt_fast", name, "--backend", backend, "--hot", *axes, "--no-store",
+    result = subprocess.run([bin_folder / "headroom", "run", "--python", "gpt_fast", name, "--backend", backend, "--hot", *axes, "--no-store",
                            "--no-limits", "--processes", "1", "--max-time", "1s", "--json", "-"], capture_output=True, text=True, check=False)
-    for record in json.loads(told.stdout)["records"]:
+    for record in json.loads(result.stdout)["records"]:
         if record["metric"]["name"] == "latency":
             return record["metric"]["value"] * 1e-6 if record["outcome"]["kind"] == "measured" else sys.exit(record["outcome"]["reason"])
-    raise SystemExit(told.stderr)
+    raise SystemExit(result.stderr)
 
 
 def by_timer(name, backend, size):
-    told = subprocess.run([os.environ["HEADROOM_PYTHON"], "-c", TIMER, str(size), backend, name], capture_output=True, text=True, check=False)
-    if told.returncode != 0:
-        raise SystemExit(told.stderr)
-    return json.loads(told.stdout.strip().splitlines()[-1])
+    result = subprocess.run([os.environ["HEADROOM_PYTHON"], "-c", TIMER, str(size), backend, name], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise SystemExit(result.stderr)
+    return json.loads(result.stdout.strip().splitlines()[-1])
 
 
 def main():

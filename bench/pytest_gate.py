@@ -65,13 +65,13 @@ def main():
             return run(options, folder, more, *gate)
         alarms = []
         for _ in range(options.runs):
-            told = judged(0)
-            alarms += [line for line in told.stdout.splitlines() if "slower than base" in line and "::" in line][:1] * (told.returncode != 0)
+            result = judged(0)
+            alarms += [line for line in result.stdout.splitlines() if "slower than base" in line and "::" in line][:1] * (result.returncode != 0)
         found, named = 0, 0
         for _ in range(options.planted):
-            told = judged(0.1)
-            found += told.returncode == 1
-            named += "test_it.py::test_loop: slower than base" in told.stdout
+            result = judged(0.1)
+            found += result.returncode == 1
+            named += "test_it.py::test_loop: slower than base" in result.stdout
         print(f"the same tests: {len(alarms)} of {options.runs} runs failed")
         for line in alarms:
             print("   ", line)

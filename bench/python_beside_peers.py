@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from python_door import call
+from python_overhead import call
 
 SETUP = """
 import contextlib, json, re
@@ -127,8 +127,8 @@ def by_pytest(python, names, seconds, folder):
     (folder / "test_it.py").write_text(f"NAMES = {list(names)!r}\n{PYTEST}")
     call(python, "-m", "pytest", "-q", "-p", "no:headroom", "-p", "no:cacheprovider", f"--benchmark-max-time={seconds}",
          "--benchmark-save-data", "--benchmark-json=out.json", "test_it.py", folder=folder, environment=os.environ)
-    told = json.loads((folder / "out.json").read_text())["benchmarks"]
-    return [[value * 1e9 for value in one["stats"]["data"]] for one in told]
+    times = json.loads((folder / "out.json").read_text())["benchmarks"]
+    return [[value * 1e9 for value in one["stats"]["data"]] for one in times]
 
 
 PEERS = {"Timer": by_script(TIMER), "pyperf": by_pyperf, "pytest-benchmark": by_pytest}
@@ -177,10 +177,10 @@ def show_first_numbers(options, folder):
     for _ in range(options.rounds):
         for tool, body in FIRST_NUMBERS.items():
             (folder / "first.py").write_text(FIRST % body)
-            for what, told in seconds[tool].items():
-                told.append(float(call(options.python, folder / "first.py", what, folder=folder, environment=os.environ)))
+            for what, times in seconds[tool].items():
+                times.append(float(call(options.python, folder / "first.py", what, folder=folder, environment=os.environ)))
     for tool, of in seconds.items():
-        print(f"| {tool} |" + "".join(f" {statistics.median(told):.2f} | {min(told):.2f} | {max(told):.2f} |" for told in of.values()))
+        print(f"| {tool} |" + "".join(f" {statistics.median(times):.2f} | {min(times):.2f} | {max(times):.2f} |" for times in of.values()))
 
 
 def main():

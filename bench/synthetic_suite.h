@@ -171,7 +171,7 @@ inline GateCounts count_regressions(const SuiteModel& model, double margin, std:
   for (std::size_t s = 0; s < suites; ++s) {
     const SyntheticSuite suite(model, first_seed + s);
     const std::vector<Comparison> judged = suite.judged(margin);
-    if (gate_answer(judged, 0).exit == ExitCode::kNo) ++counts.any;
+    if (gate_result(judged, 0).exit == ExitCode::kFailure) ++counts.any;
     if (judged.front().verdict == Verdict::kRegression) ++counts.first;
     if (judged.front().verdict == Verdict::kImprovement) ++counts.first_improved;
     const std::vector<double> by_ranks = suite.holm_mann_whitney();

@@ -47,7 +47,7 @@ class Windows {
     constexpr std::string_view kList = "\"traceEvents\": [";
     const std::size_t list = text().find(kList);
     if (list == std::string_view::npos) throw std::runtime_error("no list of events at the start of " + path);
-    take_away(list + kList.size() - 1);
+    clear_part(list + kList.size() - 1);
   }
   ~Windows() { ::close(file_); }
   Windows(const Windows&) = delete;
@@ -56,7 +56,7 @@ class Windows {
   /// Valid until the next call; empty at the end.
   simdjson::padded_string_view next() {
     if (has_ended_) return {};
-    take_away(taken_);
+    clear_part(taken_);
     fill();
     const std::size_t list_end = text().rfind("\n  ]");
     const std::size_t between = text().rfind("\n  },\n  {");
@@ -74,7 +74,7 @@ class Windows {
   static constexpr std::size_t kWindow = std::size_t{8} << 20;
 
   std::string_view text() const { return {bytes_.data(), size_}; }
-  void take_away(std::size_t count) {
+  void clear_part(std::size_t count) {
     std::memmove(bytes_.data(), bytes_.data() + count, size_ - count);
     size_ -= count;
   }

@@ -32,8 +32,8 @@ def timed(path, repeats):
 
 
 def gate(headroom, before, after):
-    told = subprocess.run([headroom, "diff", "--gate", "3%", "--json", "-", before, after], capture_output=True, text=True)
-    [comparison] = json.loads(told.stdout)["comparisons"]
+    result = subprocess.run([headroom, "diff", "--gate", "3%", "--json", "-", before, after], capture_output=True, text=True)
+    [comparison] = json.loads(result.stdout)["comparisons"]
     return comparison
 
 

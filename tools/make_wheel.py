@@ -95,7 +95,7 @@ def contents(prefix, version, tag, loaded):
         if not program.is_file():
             raise CannotPack(f"{program} is missing: make wheel installs it there")
     package = prefix / "lib/python3/dist-packages/headroom"
-    extension = package / "_door.abi3.so"
+    extension = package / "_core.abi3.so"
     if not extension.is_file():
         raise CannotPack(f"{extension} is missing: it is built where Python's headers are (apt-get install libpython3-dev)")
     libraries = libraries_of(programs, loaded)

@@ -4,7 +4,7 @@
 Declare experiments with `experiment` and `main`; measure functions with `time` and `compare`. `python -m headroom` is the program.
 """
 from ._arrays import random
-from ._door import version as __version__
+from ._core import version as __version__
 from ._program import CommandFailed
 from .caching import Cached, cache
 from .distributed import Measured, ddp, dispatch

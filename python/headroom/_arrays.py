@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Sequence
 
-from . import _door
+from . import _core
 
 
 @dataclass
@@ -43,30 +43,30 @@ def _of_list(values: Any) -> Values:
 
 def _of_torch(tensor: Any, as_double: bool) -> Values:
     torch: Any = importlib.import_module("torch")
-    told = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16"}
-    precision = {torch.float16: "f16", **told}.get(tensor.dtype, "f64")
+    dtypes = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16"}
+    precision = {torch.float16: "f16", **dtypes}.get(tensor.dtype, "f64")
     plain = tensor.detach()
     if plain.is_complex():
         plain, precision = torch.view_as_real(plain.resolve_conj()), "f32" if plain.dtype == torch.complex64 else "f64"
     if hasattr(plain, "full_tensor"):
         plain = plain.full_tensor()
-    if as_double or plain.dtype not in told:
+    if as_double or plain.dtype not in dtypes:
         plain = plain.to("cpu").to(torch.float64)
     plain = plain.to("cpu").contiguous()
-    return Values(plain.data_ptr(), plain.numel(), told[plain.dtype], plain, precision)
+    return Values(plain.data_ptr(), plain.numel(), dtypes[plain.dtype], plain, precision)
 
 
 def _of_numpy(values: Any, as_double: bool) -> Values:
     numpy: Any = importlib.import_module("numpy")
-    told = {"float32": "f32", "float64": "f64"}
+    dtypes = {"float32": "f32", "float64": "f64"}
     plain = numpy.asarray(values)
-    precision = {"float16": "f16", "bfloat16": "bf16", **told}.get(plain.dtype.name, "f64")
+    precision = {"float16": "f16", "bfloat16": "bf16", **dtypes}.get(plain.dtype.name, "f64")
     if plain.dtype.kind == "c":
         plain = numpy.stack([plain.real, plain.imag], -1)
-    if as_double or plain.dtype.name not in told:
+    if as_double or plain.dtype.name not in dtypes:
         plain = plain.astype(numpy.float64)
     plain = numpy.ascontiguousarray(plain)
-    return Values(plain.__array_interface__["data"][0], plain.size, told[plain.dtype.name], plain, precision)
+    return Values(plain.__array_interface__["data"][0], plain.size, dtypes[plain.dtype.name], plain, precision)
 
 
 def of(values: Any, as_double: bool = False) -> Values:
@@ -119,17 +119,17 @@ def random(shape: int | Sequence[int], dtype: str = "f32", seed: int = 1, like: 
         torch: Any = importlib.import_module("torch")
         tensor = torch.empty(sizes, dtype={"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16,
                                            "int8": torch.int8}[dtype])
-        _door.fill_random(tensor.data_ptr(), count, dtype, seed)
+        _core.fill_random(tensor.data_ptr(), count, dtype, seed)
         return tensor
     if dtype == "bf16":
         raise ValueError(f"random: {like} has no bf16; use like='torch'")
     if like == "numpy":
         numpy: Any = importlib.import_module("numpy")
         made = numpy.empty(sizes, dtype={"f32": "float32", "f64": "float64", "int8": "int8"}[dtype])
-        _door.fill_random(made.__array_interface__["data"][0], count, dtype, seed)
+        _core.fill_random(made.__array_interface__["data"][0], count, dtype, seed)
         return made
     if like != "array":
         raise ValueError(f"random: unknown like={like!r}: expected 'torch', 'numpy' or 'array'")
     flat = array.array(_ITEM[dtype], bytes(count * array.array(_ITEM[dtype]).itemsize))
-    _door.fill_random(flat.buffer_info()[0], count, dtype, seed)
+    _core.fill_random(flat.buffer_info()[0], count, dtype, seed)
     return flat

@@ -179,17 +179,17 @@ def _bitmap(bits: Sequence[bool]) -> bytearray:
 
 def column(name: str, values: Sequence[Any], metadata: Mapping[str, str] | None = None, is_float: bool = False) -> Column:
     """Makes a column of float, int, bool or str; None is null. Mixed types become text, as does an empty column unless `is_float`."""
-    there = [value for value in values if value is not None]
-    valid = None if len(there) == len(values) else _bitmap([value is not None for value in values])
+    present = [value for value in values if value is not None]
+    valid = None if len(present) == len(values) else _bitmap([value is not None for value in values])
     told = dict(metadata or {})
-    nulls = len(values) - len(there)
-    if is_float and all(isinstance(value, (int, float)) for value in there):
+    nulls = len(values) - len(present)
+    if is_float and all(isinstance(value, (int, float)) for value in present):
         return Column(name, "g", len(values), nulls, (valid, array.array("d", [0.0 if value is None else value for value in values])), told)
-    if there and all(isinstance(value, bool) for value in there):
+    if present and all(isinstance(value, bool) for value in present):
         return Column(name, "b", len(values), nulls, (valid, _bitmap([bool(value) for value in values])), told)
-    if there and all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in there):
+    if present and all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in present):
         return Column(name, "l", len(values), nulls, (valid, array.array("q", [value or 0 for value in values])), told)
-    if there and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in there):
+    if present and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present):
         return Column(name, "g", len(values), nulls, (valid, array.array("d", [0.0 if value is None else value for value in values])), told)
     texts = [b"" if value is None else str(value).encode() for value in values]
     offsets = array.array("q", itertools.accumulate((len(text) for text in texts), initial=0))

@@ -77,7 +77,7 @@ class Collective:
             total += time.perf_counter_ns() - begin
         return float(total)
 
-    def what_is_wrong(self) -> str:
+    def mismatch_text(self) -> str:
         """Returns the first error in the last call's data, or ""."""
         self._distributed.barrier(group=self._group)
         if self._torch.equal(self._out, self._expected):
@@ -98,7 +98,7 @@ def measure(torch: Any, name: str, state: State, group: Any) -> None:
 
     def batch(calls: int) -> float:
         ns = collective.time(calls)
-        wrong = collective.what_is_wrong()
+        wrong = collective.mismatch_text()
         if wrong:
             state.wrong_answer(wrong)
         return ns

@@ -53,7 +53,7 @@ class Operands:
         self.placed.append(placed)
         self.local.append(placed.to_local())
 
-    def only_placed(self) -> None:
+    def require_no_plain(self) -> None:
         """Drops plain and local operands, for operators that plain tensors lack."""
         self.whole, self.local = [], []
 
@@ -95,18 +95,18 @@ def _redistribute(operands: Operands) -> Call:
     to = list(operands.replicated)
     if to == operands.placements:
         to[0] = operands.tensor.Shard(0)
-    operands.only_placed()
+    operands.require_no_plain()
     return lambda x: x[0].redistribute(operands.mesh, to)
 
 
 def _from_local(operands: Operands) -> Call:
     part, mesh, placements, from_local = operands.local[0], operands.mesh, operands.placements, operands.tensor.DTensor.from_local
-    operands.only_placed()
+    operands.require_no_plain()
     return lambda x: from_local(part, mesh, placements, run_check=False)
 
 
 def _full(operands: Operands) -> Call:
-    operands.only_placed()
+    operands.require_no_plain()
     return lambda x: x[0].full_tensor()
 
 

@@ -12,7 +12,7 @@ _OTHERS = tuple(os.path.realpath(path) + os.sep for name, path in sysconfig.get_
 _MOST = 600
 
 
-def _is_users(file: str) -> bool:
+def _is_user_file(file: str) -> bool:
     path = os.path.realpath(file)
     return not path.startswith(_HERE + os.sep) and not path.startswith(_OTHERS) and not file.startswith("<frozen")
 
@@ -21,7 +21,7 @@ def line_of(error: BaseException) -> str:
     """Returns "bench.py:12", the innermost frame of the user's code, or ""."""
     frames = traceback.extract_tb(error.__traceback__)
     for frame in reversed(frames):
-        if _is_users(frame.filename):
+        if _is_user_file(frame.filename):
             return f"{os.path.basename(frame.filename)}:{frame.lineno}"
     if isinstance(error, SyntaxError) and error.filename:
         return f"{os.path.basename(error.filename)}:{error.lineno}"
@@ -33,8 +33,8 @@ def describe(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         text = f"called sys.exit({'' if error.code is None else repr(error.code)})"
     else:
-        said = error.msg if isinstance(error, SyntaxError) else str(error)
-        said = " | ".join(line.strip() for line in said.splitlines() if line.strip())
-        text = type(error).__name__ + (f": {said[:_MOST]}" if said else "")
+        message = error.msg if isinstance(error, SyntaxError) else str(error)
+        message = " | ".join(line.strip() for line in message.splitlines() if line.strip())
+        text = type(error).__name__ + (f": {message[:_MOST]}" if message else "")
     place = line_of(error)
     return f"{text} ({place})" if place else text

@@ -68,11 +68,11 @@ def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
             process.send_signal(signal.SIGINT)
 
 
-def failure(said: str, exit_code: int) -> CommandFailed:
+def failure(errors: str, exit_code: int) -> CommandFailed:
     """Returns the exception for a failed call; its message is the last line."""
     if exit_code < 0:
         return CommandFailed(f"headroom was killed by signal {-exit_code}", exit_code)
-    lines = [line for line in said.splitlines() if line.strip()]
+    lines = [line for line in errors.splitlines() if line.strip()]
     return CommandFailed(lines[-1] if lines else f"headroom failed with exit code {exit_code}", exit_code)
 
 
@@ -81,10 +81,10 @@ def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,), is_jso
     CommandFailed for exit codes that are not `accepted`."""
     with subprocess.Popen([program(), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           stdin=subprocess.DEVNULL, env=environment(), start_new_session=True) as process:
-        output, said = await_end(process)
+        output, errors = await_end(process)
     if process.returncode not in accepted:
-        raise failure(said, process.returncode)
-    sys.stderr.write(said)
+        raise failure(errors, process.returncode)
+    sys.stderr.write(errors)
     if not is_json:
         return output
     return json.loads(output) if output.strip() else None

@@ -64,7 +64,7 @@ def add_hooks(manager: pytest.PytestPluginManager) -> None:
         manager.add_hookspecs(specifications)
 
 
-def not_followed(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
+def unsupported_options(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
     """Names the options, hooks and marks without effect, or ""."""
     words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"), *config.invocation_params.args]
     options = [str(word).partition("=")[0] for word in words if str(word).startswith("--benchmark-")]

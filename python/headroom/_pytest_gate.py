@@ -47,13 +47,13 @@ class Gate:
             self._fail("headroom gate", f"nothing was measured to compare with {self._baseline}")
             return []
         try:
-            told = self._diff(file)
-            compared = told["comparisons"]
+            diff_result = self._diff(file)
+            compared = diff_result["comparisons"]
             doubted = self._confirm(session, {self._node(one) for one in compared if one["verdict"] == "regression"})
         except CommandFailed as error:
             self._fail("headroom gate", str(error))
             return []
-        remarks = self._judge_missing(session, [(one["case"], one["backend"]) for test in told["tests"] for one in test["only_baseline"]])
+        remarks = self._judge_missing(session, [(one["case"], one["backend"]) for test in diff_result["tests"] for one in test["only_baseline"]])
         for one in compared:
             node = self._node(one)
             if one["verdict"] == "regression" and node in doubted:
@@ -70,9 +70,9 @@ class Gate:
         """Compares the baseline with `file`."""
         option = self._config.getoption
         spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
-        told: Mapping[str, Any] = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more, self._baseline,
+        diff_result: Mapping[str, Any] = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more, self._baseline,
                                                file], accepted=(0, _FAILED, _INCONCLUSIVE))
-        return told
+        return diff_result
 
     def _judge_missing(self, session: pytest.Session, missing: Iterable[tuple[str, str]]) -> list[str]:
         """Fails for cases that this run lacks, unless deselected (-k, -m, paths)."""
@@ -84,7 +84,7 @@ class Gate:
         for case, backend in dict.fromkeys(missing):
             nodeid = known.get((case, backend))
             if nodeid is None:
-                if any(case == one or case.startswith(f"{one} ") for one in deselected) or not self._is_asked(case):
+                if any(case == one or case.startswith(f"{one} ") for one in deselected) or not self._is_selected(case):
                     unasked += 1
                 else:
                     self._fail(case if backend == "python" else f"{case} {backend}", f"is in {self._baseline}, but not in this "
@@ -102,7 +102,7 @@ class Gate:
         return [f"gate: {count} cases of {self._baseline} were not {why}, so not compared"
                 for count, why in ((unasked, "selected"), (unreached, "reached")) if count]
 
-    def _is_asked(self, case: str) -> bool:
+    def _is_selected(self, case: str) -> bool:
         """Whether pytest's paths include an uncollected test."""
         if self._config.getoption("lf", False):
             return False
@@ -112,10 +112,10 @@ class Gate:
         test = self._config.rootpath / case
         for word in self._config.args:
             path, _, names = str(word).partition("::")
-            asked = Path(os.path.abspath(self._config.invocation_params.dir / path))
-            if not names and asked.is_dir() and asked in test.parents:
+            operand = Path(os.path.abspath(self._config.invocation_params.dir / path))
+            if not names and operand.is_dir() and operand in test.parents:
                 return True
-            if f"{test}::".startswith(f"{asked}::{names}"):
+            if f"{test}::".startswith(f"{operand}::{names}"):
                 return True
         return False
 

@@ -20,9 +20,9 @@ def _torch_settings(torch: Any) -> list[Callable[[], Any]]:
     for device in _AUTOCAST_DEVICES:
         with contextlib.suppress(RuntimeError, TypeError, AttributeError):  # no such device, or torch < 2.4
             if torch.is_autocast_enabled(device):
-                told = {"device_type": device, "dtype": torch.get_autocast_dtype(device),
+                saved = {"device_type": device, "dtype": torch.get_autocast_dtype(device),
                         "cache_enabled": torch.is_autocast_cache_enabled()}
-                settings.append(lambda told=told: torch.autocast(**told))  # type: ignore[misc]
+                settings.append(lambda saved=saved: torch.autocast(**saved))  # type: ignore[misc]
     default: Any = getattr(torch, "get_default_device", lambda: None)()
     if default is not None and default.type != "cpu":
         settings.append(lambda: default)
@@ -40,8 +40,8 @@ class ThreadSettings:
         self._settings: list[Callable[[], Any]] = []
         numpy: Any = sys.modules.get("numpy")
         if hasattr(numpy, "geterr"):
-            told = numpy.geterr()  # per thread before numpy 2
-            self._settings.append(lambda: numpy.errstate(**told))
+            saved = numpy.geterr()  # per thread before numpy 2
+            self._settings.append(lambda: numpy.errstate(**saved))
         torch: Any = sys.modules.get("torch")
         if hasattr(torch, "is_grad_enabled"):
             self._settings += _torch_settings(torch)

@@ -21,17 +21,17 @@ class Cached:
     caches overlap. Empty caches are left out.
     """
 
-    def __init__(self, told: Any) -> None:
-        self.records = Records(told["records"], told["environments"])
+    def __init__(self, result: Any) -> None:
+        self.records = Records(result["records"], result["environments"])
         rows = list(self.records.rows())
 
         def value(caches: str) -> float:
-            return next((float(record["metric"]["value"]) for record in told["records"] if record["caches"] == caches), float("nan"))
+            return next((float(record["metric"]["value"]) for record in result["records"] if record["caches"] == caches), float("nan"))
         self.cold_s, self.warm_s = value("cold"), value("hot")
         gain = next((row for row in rows if row["metric"] == "speedup"), None)
         self.speed_up = float("nan") if gain is None else float(gain["value"])
         self.interval = (gain["low"], gain["high"]) if gain is not None and gain["low"] is not None else None
-        without = [record["metric"] for record in told["records"] if "saves" in record["metric"].get("numbers", {})]
+        without = [record["metric"] for record in result["records"] if "saves" in record["metric"].get("numbers", {})]
         self.without_s = {metric["extra_info"]["cache"]: float(metric["value"]) for metric in without}
         self.saved_s = {metric["extra_info"]["cache"]: float(metric["numbers"]["saves"]) for metric in without}
 

@@ -39,8 +39,8 @@ class Measured:
     host, of all these calls, in us), share, communicates. notes: {metric: why it was not measured}.
     """
 
-    def __init__(self, told: Mapping[str, Any], text: str, operators: Table, notes: Mapping[str, str] | None = None) -> None:
-        self.records = Records(told["records"], told["environments"])
+    def __init__(self, measured: Mapping[str, Any], text: str, operators: Table, notes: Mapping[str, str] | None = None) -> None:
+        self.records = Records(measured["records"], measured["environments"])
         self.text = text
         self.operators = operators
         self.notes = dict(notes or {})
@@ -109,11 +109,11 @@ def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Seque
         """Returns the slowest rank's ns, its excess over the fastest, and the columns' means."""
         sums = dict.fromkeys(columns, 0.0)
 
-        def tell(column: str, amount: float) -> None:
+        def add_amount(column: str, amount: float) -> None:
             sums[column] += amount
         own, failure = 0.0, ""
         try:
-            own = batch(iterations, tell)
+            own = batch(iterations, add_amount)
         except Exception as error:  # pylint: disable=broad-exception-caught
             failure = f"rank {distributed.get_rank()}: {describe(error)}"
         failures: list[Any] = [None] * distributed.get_world_size(group)
@@ -135,16 +135,16 @@ def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Seque
                 break
             with contextlib.suppress(RankFailed):  # reported by rank 0
                 run(int(order.item()))
-        told: list[Any] = [None]
-        distributed.broadcast_object_list(told, 0, group=group)
-        return _unpacked(told[0])
+        measured: list[Any] = [None]
+        distributed.broadcast_object_list(measured, 0, group=group)
+        return _unpacked(measured[0])
 
     def experiment(state: State) -> None:
         state.note("ranks", distributed.get_world_size())
         state.note("library", f"PyTorch {torch.__version__}")
         for metric, why in (notes or {}).items():
             state.note(metric, why)
-        told = {column: state.column(column, unit) for column, unit in columns.items()}
+        measured = {column: state.column(column, unit) for column, unit in columns.items()}
         skew = state.column("skew", "us")
 
         def sample(iterations: int) -> float:
@@ -153,7 +153,7 @@ def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Seque
             slowest, more, means = run(iterations)
             skew.add(more / 1e3)
             for column, amount in means.items():
-                told[column].add(amount)
+                measured[column].add(amount)
             return slowest
 
         state.measure_batches(sample)
@@ -221,7 +221,7 @@ def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., 
     def typical(call: Callable[..., Any], given: Sequence[Any]) -> float:
         return sorted(once(call, given) for _ in range(_CALLS))[_CALLS // 2]
 
-    def batch(cycles: int, tell: Callable[[str, float], None]) -> float:
+    def batch(cycles: int, add_amount: Callable[[str, float], None]) -> float:
         hits = 0.0
         with torch.no_grad():
             for _ in range(cycles):
@@ -232,18 +232,18 @@ def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., 
                 if plain and own is None:
                     own = typical(plain, parts)
                 hits += hit
-                tell("miss", miss / 1e3)
-                tell("propagation", (miss - hit) / 1e3)
+                add_amount("miss", miss / 1e3)
+                add_amount("propagation", (miss - hit) / 1e3)
                 if own is not None:
-                    tell("local", own / 1e3)
-                    tell("hit over local", (hit - own) / 1e3)
+                    add_amount("local", own / 1e3)
+                    add_amount("hit over local", (hit - own) / 1e3)
         return hits
 
     called = name or getattr(function, "__name__", "function")
-    told, text = _measure(f"dispatch.{called}", columns, batch, _options(precision, max_time, samples))
+    measured, text = _measure(f"dispatch.{called}", columns, batch, _options(precision, max_time, samples))
     with torch.no_grad():
         operators = _operators(torch, lambda: function(*operands), lambda: None)
-    return Measured(told, text, operators)
+    return Measured(measured, text, operators)
 
 
 def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
@@ -263,7 +263,7 @@ def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
     raise TypeError(f"{type(module).__name__} reduces no gradients: wrap it with DistributedDataParallel or fully_shard")
 
 
-class _Kept:
+class _SavedModule:
     """Restores `module` and the optimizers stepped inside."""
 
     def __init__(self, torch: Any, module: Any) -> None:
@@ -335,7 +335,7 @@ def ddp(module: Any, step: Callable[[], object], name: str | None = None, precis
         with without():
             return timed()
 
-    def batch(iterations: int, tell: Callable[[str, float], None]) -> float:
+    def batch(iterations: int, add_amount: Callable[[str, float], None]) -> float:
         total = 0.0
         for _ in range(iterations):
             if is_alone:
@@ -346,14 +346,14 @@ def ddp(module: Any, step: Callable[[], object], name: str | None = None, precis
             whole = timed()
             alone = alone if first else quiet()
             total += whole
-            tell("without reduction", alone / 1e3)
-            tell("exposed communication", (whole - alone) / 1e3)
+            add_amount("without reduction", alone / 1e3)
+            add_amount("exposed communication", (whole - alone) / 1e3)
         return total
 
     columns = {} if is_alone else {"without reduction": "us", "exposed communication": "us"}
     notes = dict.fromkeys(("without reduction", "exposed communication"), _STATIC) if is_static else {}
-    with _Kept(torch, module):
-        told, text = _measure(f"ddp.{name or type(getattr(module, 'module', module)).__name__}", columns, batch,
+    with _SavedModule(torch, module):
+        measured, text = _measure(f"ddp.{name or type(getattr(module, 'module', module)).__name__}", columns, batch,
                               _options(precision, max_time, samples), notes)
         operators = _operators(torch, step, distributed.barrier)
-    return Measured(told, text, operators, notes)
+    return Measured(measured, text, operators, notes)

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any, Callable, Iterable, Mapping, Sequence, TypeVar, overload
 
-from . import _compilation, _door
+from . import _compilation, _core
 from ._program import program
 from ._threads import ThreadSettings
 from .state import State
@@ -24,7 +24,7 @@ class Declarations:
     """
 
     def __init__(self, has_own_threads: bool = False) -> None:
-        self.registry = _door.registry()
+        self.registry = _core.registry()
         self.settings: ThreadSettings | None = None
         self._has_own_threads = has_own_threads
         self._places: dict[str, str] = {}
@@ -34,7 +34,7 @@ class Declarations:
         return len(self._places)
 
     def add(self, function: Callable[[State], None], name: str, axes: Mapping[str, Sequence[object]],
-            about: Mapping[str, Any]) -> None:
+            options: Mapping[str, Any]) -> None:
         """Declares `function`; `about`: the other parameters of experiment()."""
         place = _place(function)
         problem = None
@@ -45,35 +45,35 @@ class Declarations:
                 number += 1
             name = f"{name}#{number}"
         try:
-            told = _about(axes, about)
+            declaration = _options(axes, options)
         except (TypeError, ValueError) as error:
-            problem, told = problem or f"{error} ({place})", {}
+            problem, declaration = problem or f"{error} ({place})", {}
         self._places[name] = place
-        if not about.get("threads"):
+        if not options.get("threads"):
             self._without_threads.append(name)
         if problem is not None:
             reason = problem
-            _door.add(self.registry, name, lambda case: case.fail(reason), {"summary": reason, "backends": ["python"]})
+            _core.add(self.registry, name, lambda case: case.fail(reason), {"summary": reason, "backends": ["python"]})
             return
-        device = str(about.get("device") or "cpu")
-        readers = {axis: _reader(kind, axes.get(axis, ())) for axis, kind, *_ in told["axes"]}
+        device = str(options.get("device") or "cpu")
+        readers = {axis: _reader(kind, axes.get(axis, ())) for axis, kind, *_ in declaration["axes"]}
 
-        def run(case: _door.Case) -> None:
+        def run(case: _core.Case) -> None:
             _compilation.take_guard()
             if self.settings is None:
                 _run(function, State(case, readers, device))
             else:
                 self.settings.run(lambda: _run(function, State(case, readers, device)))
 
-        def begin(case: _door.Case) -> Callable[[], object]:
+        def begin(case: _core.Case) -> Callable[[], object]:
             return _begin(function, State(case, readers, device))
 
-        _door.add(self.registry, name, run if self._has_own_threads else begin, {**told, "on_server": not self._has_own_threads})
+        _core.add(self.registry, name, run if self._has_own_threads else begin, {**declaration, "on_server": not self._has_own_threads})
 
     def set_threads(self, count: int) -> None:
         """Sets the threads of experiments declared without `threads`."""
         for name in self._without_threads:
-            _door.set_threads(self.registry, name, count)
+            _core.set_threads(self.registry, name, count)
 
 
 def _run(function: Callable[[State], None], state: State) -> None:
@@ -179,20 +179,20 @@ def _texts(name: str, values: object) -> list[str]:
     return texts
 
 
-def _about(axes: Mapping[str, Sequence[object]], about: Mapping[str, Any]) -> dict[str, Any]:
+def _options(axes: Mapping[str, Sequence[object]], options: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(axes, Mapping):
         raise TypeError(f"axes is {axes!r}: expected {{name: values}}")
-    told = dict(about)
-    told["axes"] = [_axis(name, values) for name, values in axes.items()]
-    told["axes"] += [(name, "free", values, []) for name, values in (about.get("free_axes") or {}).items()]
-    told["backends"] = _texts("backends", about["backends"])
-    if not told["backends"]:
+    declaration = dict(options)
+    declaration["axes"] = [_axis(name, values) for name, values in axes.items()]
+    declaration["axes"] += [(name, "free", values, []) for name, values in (options.get("free_axes") or {}).items()]
+    declaration["backends"] = _texts("backends", options["backends"])
+    if not declaration["backends"]:
         raise ValueError("backends is empty: expected at least one name")
-    told["variants"] = {backend: _texts("variants", names) for backend, names in (about.get("variants") or {}).items()}
-    for count in about.get("threads") or ():
+    declaration["variants"] = {backend: _texts("variants", names) for backend, names in (options.get("variants") or {}).items()}
+    for count in options.get("threads") or ():
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
             raise TypeError(f"threads has {count!r}: expected integers of at least 1")
-    return told
+    return declaration
 
 
 declared = Declarations(has_own_threads=True)
@@ -254,7 +254,7 @@ def serve_declared(name: str, descriptor: int, refusal: str | None, threads: int
     if threads is not None and threads != len(os.sched_getaffinity(0)):
         declared.set_threads(threads)
     declared.settings = ThreadSettings()
-    _door.serve(declared.registry, name, descriptor, refusal)
+    _core.serve(declared.registry, name, descriptor, refusal)
 
 
 def is_served() -> bool:

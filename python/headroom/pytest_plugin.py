@@ -64,11 +64,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser) -> Generator[None, Any, None]:
     """Replaces pytest-benchmark if it is missing or the user asked for it."""
     yield
-    manager, told = early_config.pluginmanager, early_config.known_args_namespace
+    manager, given = early_config.pluginmanager, early_config.known_args_namespace
     there = _pytest_benchmark.plugin(manager)
     if there is None:
         _pytest_benchmark.add_options(parser)
-    elif getattr(told, "headroom", False) and getattr(told, "headroom_benchmark", False):
+    elif getattr(given, "headroom", False) and getattr(given, "headroom_benchmark", False):
         manager.unregister(there)
     _pytest_benchmark.add_hooks(manager)
 
@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(measuring.gate, "headroom-gate")
     if _pytest_benchmark.plugin(config.pluginmanager) is None:
         config.addinivalue_line("markers", "benchmark(group=None): as in pytest-benchmark")
-        config.pluginmanager.register(_Habits(), "headroom-benchmark-fixture")
+        config.pluginmanager.register(_BenchmarkFixtures(), "headroom-benchmark-fixture")
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def headroom(request: pytest.FixtureRequest) -> Fixture:
     return Fixture(request)
 
 
-class _Habits:
+class _BenchmarkFixtures:
     """The fixture `benchmark`, if pytest-benchmark is missing or off (-p no:benchmark)."""
 
     @pytest.fixture
@@ -130,7 +130,7 @@ class _Habits:
                 item.add_marker(pytest.mark.skip(reason="not a benchmark (--benchmark-only)"))
 
 
-class _Surroundings:
+class _AmbientState:
     """State that a `with` around a call may change: context variables, folder, event loop, modes of torch and numpy."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class _Surroundings:
         if hasattr(numpy, "geterr"):
             self._modes.append(numpy.geterr())
 
-    def is_as(self, other: _Surroundings) -> bool:
+    def equals(self, other: _AmbientState) -> bool:
         """Whether nothing has changed."""
         return (self._variables.keys() == other._variables.keys() and self._loop is other._loop and self._modes == other._modes
                 and all(value is other._variables[name] for name, value in self._variables.items()))
@@ -298,10 +298,10 @@ class Fixture:
             raise ValueError("pedantic: setup allows one iteration per round, not " + str(iterations))
 
         def prepare() -> tuple[Any, Any]:
-            told = setup() if setup is not None else None
-            if told and (args or kwargs):
+            given = setup() if setup is not None else None
+            if given and (args or kwargs):
                 raise TypeError("pedantic: setup returned arguments, but args or kwargs were given, too: use only one")
-            return told or (tuple(args), dict(kwargs or {}))
+            return given or (tuple(args), dict(kwargs or {}))
 
         calls = _Rounds(target, prepare, teardown, rounds, warmup_rounds if self.enabled else 0, iterations)
         if self.enabled:
@@ -354,7 +354,7 @@ class _Measuring:
         self._left: dict[str, set[str]] = {}  # tests by group that have not run
         self._waiting: dict[str, list[_Case]] = {}
         self._apart: dict[str, list[str]] = {}  # tests measured outside of their group, by reason
-        self._before: _Surroundings | None = None  # of the running test
+        self._before: _AmbientState | None = None  # of the running test
         self._records: list[dict[str, Any]] = []
         self._told: list[tuple[dict[str, Any], _Case]] = []
         self._environment: Mapping[str, Any] | None = None
@@ -400,7 +400,7 @@ class _Measuring:
         name = self._names.get(fixture.fullname) or Name(fixture.item)
         case = _Case(fixture, name, body, None, rounds)
         group = group_of(fixture.item)
-        reason = self._reason_apart(case) if group is not None and len(self._members.get(group, ())) > 1 else ""
+        reason = self._reason_not_grouped(case) if group is not None and len(self._members.get(group, ())) > 1 else ""
         if group is not None and not reason and len(self._members.get(group, ())) > 1:
             case.ends_with = tuple(node for node in fixture.item.listchain()[:-1] if not isinstance(node, pytest.Session)
                                    ) if any(map(_ends, fixture.definitions())) else ()
@@ -414,7 +414,7 @@ class _Measuring:
         if case.failure:
             pytest.fail(case.failure, pytrace=False)
 
-    def _reason_apart(self, case: _Case) -> str:
+    def _reason_not_grouped(self, case: _Case) -> str:
         """Returns why a test cannot wait for its group, or ""."""
         if case.rounds is not None:
             return "pedantic() sets the number of calls"
@@ -423,7 +423,7 @@ class _Measuring:
         ending = [one for one in case.fixture.definitions() if _ends(one) and (one.scope == "function" or one.params)]
         if ending:
             return f"{', '.join(sorted(one.argname for one in ending))} (fixtures) would have ended"
-        if self._before is not None and not _Surroundings().is_as(self._before):
+        if self._before is not None and not _AmbientState().equals(self._before):
             return "the call is within a `with`, or the test has set a mode, which would have ended"
         return ""
 
@@ -436,7 +436,7 @@ class _Measuring:
 
     @_wrapper
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
-        self._before = _Surroundings() if self.is_on else None
+        self._before = _AmbientState() if self.is_on else None
         outcome = yield
         failure = self._end(item)
         if failure and outcome.excinfo is None:
@@ -582,7 +582,7 @@ class _Measuring:
         self._config.hook.pytest_runtest_logreport(report=report)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        sentences = [*self._verdicts, *self._remarks()]
+        sentences = [*self._verdicts, *self._summary_lines()]
         if not self._records and not sentences:
             return
         terminalreporter.section("headroom")
@@ -592,13 +592,13 @@ class _Measuring:
             with self._file() as file:
                 terminalreporter.write(run_command(["show", file], is_json=False))
 
-    def _remarks(self) -> list[str]:
+    def _summary_lines(self) -> list[str]:
         """Returns remarks on requests that were not followed."""
         remarks = [f"measured separately from their groups, because {reason}: {', '.join(dict.fromkeys(tests))}"
                    for reason, tests in self._apart.items()]
         items = list(self._items.values())
         if _pytest_benchmark.plugin(self._config.pluginmanager) is None:
-            ignored = _pytest_benchmark.not_followed(self._config, items)
+            ignored = _pytest_benchmark.unsupported_options(self._config, items)
             remarks += [ignored] if ignored else []
         elif self.is_on and any("benchmark" in getattr(item, "fixturenames", ()) for item in items):
             remarks.append("warning: pytest-benchmark measured the fixture benchmark; for headroom use --headroom-benchmark")

@@ -11,7 +11,7 @@ import socket
 import sys
 from typing import Any
 
-from . import _collectives, _ddp, _door, _dtensor, _errors
+from . import _collectives, _ddp, _core, _dtensor, _errors
 from .experiments import Declarations
 from .state import State
 
@@ -104,8 +104,8 @@ def _train(state: State, name: str, rank: Rank) -> None:
         for _ in range(rounds):
             times = training.round()
             elapsed += times["iteration"]
-            for column, told in columns.items():
-                told.add(times[column])
+            for column, values in columns.items():
+                values.add(times[column])
         return elapsed * 1e9
 
     state.measure_batches(batch)
@@ -130,7 +130,7 @@ def _declare_collectives(declarations: Declarations, rank: Rank) -> None:
             "metric": "latency", "places_itself": True, "free_axes": {"dtype": ["f32"]}})
 
 
-def _answer(request: dict[str, Any], text: str, rank: Rank, conversation: _door.Conversation) -> str:
+def _answer(request: dict[str, Any], text: str, rank: Rank, conversation: _core.Conversation) -> str:
     what = request.get("do")
     if what == "meet":
         rank.meet(float(request["timeout_s"]))
@@ -139,7 +139,7 @@ def _answer(request: dict[str, Any], text: str, rank: Rank, conversation: _door.
         if request.get("backend") != "gloo":
             raise ValueError(f"headroom's PyTorch ranks use gloo, not {request.get('backend')}")
         return json.dumps({"backend": "gloo"})
-    return _door.answer(conversation, text)
+    return _core.answer(conversation, text)
 
 
 def main() -> None:
@@ -150,7 +150,7 @@ def main() -> None:
     os.set_inheritable(line.fileno(), False)
     lines = line.makefile("rw", encoding="utf-8", newline="\n")
 
-    def say(message: str) -> None:
+    def send(message: str) -> None:
         lines.write(message + "\n")
         lines.flush()
 
@@ -160,7 +160,7 @@ def main() -> None:
         if not torch.distributed.is_available():
             raise ImportError("it is built without torch.distributed")
     except ImportError as error:
-        say(json.dumps({"error": f"{sys.executable} has no PyTorch with DTensor ({error}): pip install torch, "
+        send(json.dumps({"error": f"{sys.executable} has no PyTorch with DTensor ({error}): pip install torch, "
                                  "or name another Python in HEADROOM_PYTHON"}))
         return
     rank = Rank(torch)
@@ -168,8 +168,8 @@ def main() -> None:
     _declare_dispatch(declarations, rank)
     _declare_training(declarations, rank)
     _declare_collectives(declarations, rank)
-    conversation = _door.conversation(declarations.registry)
-    say(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": {"name": "PyTorch", "version": str(torch.__version__)},
+    conversation = _core.conversation(declarations.registry)
+    send(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": {"name": "PyTorch", "version": str(torch.__version__)},
                     "no_counters": "PyTorch ranks have no counters", "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""),
                     "host": socket.gethostname(), "cores": [], "ids": True}))
     for text in lines:
@@ -180,7 +180,7 @@ def main() -> None:
         except Exception as error:  # pylint: disable=broad-exception-caught
             reply = {"error": _errors.describe(error)}
         try:
-            say(json.dumps({**reply, "id": request.get("id")}))
+            send(json.dumps({**reply, "id": request.get("id")}))
         except BrokenPipeError:
             break
     sys.stdout.flush()

@@ -66,8 +66,8 @@ def read(*results: str | os.PathLike[str]) -> Records:
     results, headroom.CommandFailed if one cannot be read."""
     if not results:
         raise ValueError('read() needs something to read: a file, a folder, or "@last"')
-    told = run_command(["show", "--json", "-", *[os.fspath(result) for result in results]])
-    return Records(told["records"], told["environments"])
+    answer = run_command(["show", "--json", "-", *[os.fspath(result) for result in results]])
+    return Records(answer["records"], answer["environments"])
 
 
 class History:
@@ -75,19 +75,19 @@ class History:
 
     def __init__(self, words: Sequence[str], store: str | os.PathLike[str] | None) -> None:
         self._store = [] if store is None else ["--store", os.fspath(store)]
-        told = run_command(["history", "--json", "-", *self._store])
+        answer = run_command(["history", "--json", "-", *self._store])
         wanted = None
         if words:
             found = run_command(["history", "--json", "-", *self._store, *words])
             wanted = {series["id"] for series in (found["series"] if "series" in found else [found])}
-        self.name = str(told["store"])
-        self.runs = Table.of_rows(told["runs"], {"time": "s"})
-        self.series = Table.of_rows((_flat(series) for series in told["series"] if wanted is None or series["id"] in wanted))
+        self.name = str(answer["store"])
+        self.runs = Table.of_rows(answer["runs"], {"time": "s"})
+        self.series = Table.of_rows((_flat(series) for series in answer["series"] if wanted is None or series["id"] in wanted))
 
     def values(self, series: int) -> Table:
         """Returns the values of a series (its "id") over time, oldest first."""
-        told = run_command(["history", "--json", "-", *self._store, "--series", str(series)])
-        one = told["series"][0] if "series" in told else told
+        answer = run_command(["history", "--json", "-", *self._store, "--series", str(series)])
+        one = answer["series"][0] if "series" in answer else answer
         return Table.of_rows(map(_flat, one["values"]), {"time": "s", "value": one.get("unit", "")},
                              {"name": one.get("name", ""), "metric": one.get("metric", "")})
 
@@ -126,18 +126,18 @@ class Trace:
         for option, value in options.items():
             flag = "--" + option.replace("_", "-")
             words += [flag] if value is True else [f"{flag}={value}"]
-        told = run_command(["trace", name, "--no-store", "--json", "-", *words, *self._files])
-        return Analysis(told["trace"])
+        answer = run_command(["trace", name, "--no-store", "--json", "-", *words, *self._files])
+        return Analysis(answer["trace"])
 
 
 class Analysis(Mapping[str, Table]):
     """{table: Table} of an analysis. headlines: a table of its key numbers; notes: sentences."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self.name = str(told["analysis"])
-        self.notes = list(told["notes"])
-        self.headlines = Table.of_rows(told["headlines"])
-        self._tables = {key: _trace_table(told["columns"][key], rows) for key, rows in told["tables"].items()}
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        self.name = str(answer["analysis"])
+        self.notes = list(answer["notes"])
+        self.headlines = Table.of_rows(answer["headlines"])
+        self._tables = {key: _trace_table(answer["columns"][key], rows) for key, rows in answer["tables"].items()}
 
     def __getitem__(self, key: str) -> Table:
         try:

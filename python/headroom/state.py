@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterable, Mapping, NoReturn, TypeVar
 
-from . import _arrays, _callables, _compilation, _cuda, _door, _values, timers
+from . import _arrays, _callables, _compilation, _cuda, _core, _values, timers
 
 T = TypeVar("T")
 _TOLERANCES = {"f64": 1e-5, "f32": 1e-5, "f16": 1e-3, "bf16": 1.6e-2}
@@ -18,7 +18,7 @@ _shared: dict[object, tuple[object, int]] = {}
 class Column:
     """A number that the body measures in each iteration, see State.column."""
 
-    def __init__(self, case: _door.Case, number: int) -> None:
+    def __init__(self, case: _core.Case, number: int) -> None:
         self._add, self._number = case.add, number
 
     def add(self, amount: float) -> None:
@@ -33,7 +33,7 @@ class State:
     random inputs; device ("cpu").
     """
 
-    def __init__(self, case: _door.Case, readers: Mapping[str, Callable[[str], Any]] | None = None, device: str = "cpu") -> None:
+    def __init__(self, case: _core.Case, readers: Mapping[str, Callable[[str], Any]] | None = None, device: str = "cpu") -> None:
         self._case = case
         self.device = device
         self._shares: list[object] = []
@@ -154,8 +154,8 @@ class State:
         except _values.Different as different:
             self.wrong_answer(f"wrong answer: {different}")
             return
-        for told, wanted in numbers:
-            actual, expected = _arrays.of(told), _arrays.of(wanted, as_double=True)
+        for got, wanted in numbers:
+            actual, expected = _arrays.of(got), _arrays.of(wanted, as_double=True)
             self._case.check(actual.address, actual.count, actual.dtype, expected.address, expected.count,
                              _TOLERANCES[actual.precision] if rtol is None else rtol, atol, sums_in)
 
@@ -185,8 +185,8 @@ class State:
 
     def _measure(self, body: Callable[..., Any], setup: Callable[..., Any] | None, timer: timers.Timer | None, captured: bool,
                  takes_copy: bool) -> None:
-        self._say_where()
-        compiles = self._say_compiled()
+        self._note_device()
+        compiles = self._note_compilation()
         if captured and (setup is not None or timer is not None or not self._is_on_cuda()):
             raise ValueError("measure: captured calls need the device cuda, without setup or timer")
         if timer is None:
@@ -204,11 +204,11 @@ class State:
         else:
             self._measure_with(timer, body, setup, takes_copy, before)
         if self.is_concluding:
-            self._say_disturbances(compiles)
+            self._note_recompilations(compiles)
 
     def measure_batches(self, batch: Callable[[int], float]) -> None:
         """Samples work with its own clock: batch(iterations) runs that many and returns their ns."""
-        self._say_where()
+        self._note_device()
         self._case.measure_batches(batch)
 
     def _measure_with(self, timer: timers.Timer, body: Callable[..., Any], setup: Callable[..., Any] | None,
@@ -249,7 +249,7 @@ class State:
             setup(0) if _callables.takes_argument(setup) else setup()
         return timers.jax_synchronizer(body(0) if takes_copy else body())
 
-    def _say_compiled(self) -> _compilation.Watch | None:
+    def _note_compilation(self) -> _compilation.Watch | None:
         """Reports compilations so far; returns a watch of later ones."""
         if self._compiled.frames == 0:
             return None
@@ -261,14 +261,14 @@ class State:
             self.note("graph breaks", "; ".join(f"{why} ({count})" for why, count in breaks.items()))
         return _compilation.Watch()
 
-    def _say_disturbances(self, compiles: _compilation.Watch | None) -> None:
+    def _note_recompilations(self, compiles: _compilation.Watch | None) -> None:
         if self._case.collections() > 0:
             self.note("garbage collector", f"ran {self._case.collections()} times in samples, called by the body")
         if compiles is not None and compiles.frames > 0:
             why = f": {compiles.reasons[0]}" if compiles.reasons else ""
             self.note("recompiled", f"{compiles.frames} times while it was sampled{why}")
 
-    def _say_where(self) -> None:
+    def _note_device(self) -> None:
         has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
         self.note("python", f"{platform.python_implementation()} {platform.python_version()}, "
                             f"{'with' if has_lock else 'without'} the interpreter lock")
@@ -281,12 +281,12 @@ class State:
 
     def _end(self) -> None:
         for key in self._shares:
-            _let_go(key)
+            _release(key)
         if self._is_on_cuda():
             _cuda.release_memory()
 
 
-def _let_go(key: object) -> None:
+def _release(key: object) -> None:
     """Drops a case's use of an object of State.shared."""
     held, users = _shared[key]
     if users > 1:
@@ -295,11 +295,11 @@ def _let_go(key: object) -> None:
         del _shared[key]
 
 
-def _nothing() -> object:
+def _empty_call() -> object:
     return None
 
 
-def _nothing_of(copy: int) -> object:  # pylint: disable=unused-argument
+def _empty_call_of_copy(copy: int) -> object:  # pylint: disable=unused-argument
     return None
 
 
@@ -308,12 +308,12 @@ def _callable(body: Callable[..., Any], wait: Callable[[object], object] | None,
     """Returns the function to sample, and an empty one."""
     if wait is None:
         if takes_copy:
-            return body, _nothing_of
-        return body, _nothing
+            return body, _empty_call_of_copy
+        return body, _empty_call
     until = wait
     if takes_copy:
-        return (lambda copy: until(body(copy))), (lambda copy: until(_nothing_of(copy)))
-    return (lambda: until(body())), (lambda: until(_nothing()))
+        return (lambda copy: until(body(copy))), (lambda copy: until(_empty_call_of_copy(copy)))
+    return (lambda: until(body())), (lambda: until(_empty_call()))
 
 
 def _same_arguments(setup: Callable[..., Any] | None, takes_copy: bool) -> Callable[..., Any] | None:

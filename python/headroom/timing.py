@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _callables, _door, _threads
+from . import _callables, _core, _threads
 from ._program import environment, failure, program, time_option
 from ._shown import markup, visible
 from .experiments import Declarations
@@ -185,13 +185,13 @@ class _Program:
             self._waker = ours.dup()
             self.socket = ours.detach()
         self.was_interrupted = False
-        self.output = self.said = ""
+        self.output = self.errors = ""
         self._reader = threading.Thread(target=self._read, name="headroom-output", daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         try:
-            self.output, self.said = self._process.communicate()
+            self.output, self.errors = self._process.communicate()
         finally:
             with self._waker, contextlib.suppress(OSError):  # another process may hold the other end
                 self._waker.shutdown(socket.SHUT_RDWR)
@@ -226,16 +226,16 @@ def measure_here(declarations: Declarations, options: Sequence[str], name: str =
     running = _Program(options)
     try:
         with _threads.torch_threads_kept():
-            _door.serve_here(declarations.registry, name, running.socket, running.interrupt)
+            _core.serve_here(declarations.registry, name, running.socket, running.interrupt)
         exit_code = running.await_end()
     except BaseException:
         running.end()
         raise
     if exit_code in _FINE and running.output.strip():
-        return json.loads(running.output), running.said
+        return json.loads(running.output), running.errors
     if running.was_interrupted:
         raise KeyboardInterrupt
-    raise failure(running.said, exit_code)
+    raise failure(running.errors, exit_code)
 
 
 def _options(precision: str | float | None, max_time: str | float | None, threads: int | None, limits: bool, quick: bool,

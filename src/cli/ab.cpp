@@ -176,10 +176,10 @@ StopRule stop_rule(const RawCommandOptions& raw, StopRule rule) {
   rule.precision = raw.quick ? 0.02 : 0.005;
   rule.min_time_ns = raw.quick ? 0.2e9 : 2e9;
   rule.max_time_ns = raw.quick ? 5e9 : 60e9;
-  return stop_rule_with(rule, raw.stop);
+  return override_stop_rule(rule, raw.stop);
 }
 
-void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
+void resolve_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   const bool bounded = raw.min_rounds > 0 || raw.max_rounds > 0;
   if (raw.stop.num_samples > 0 && bounded) {
     throw Error("--runs conflicts with --min-rounds and --max-rounds: give one or the other");
@@ -195,7 +195,7 @@ void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
 }
 
-std::vector<std::string> shell_named(const std::string& text) {
+std::vector<std::string> parse_shell(const std::string& text) {
   if (text == "none") return {};
   if (text == "default") return {"/bin/sh"};
   if (find_program(text)) return {text};
@@ -203,7 +203,7 @@ std::vector<std::string> shell_named(const std::string& text) {
   if (words.size() > 1 && find_program(words.front())) return words;
   throw Error(
       fmt::format("--shell={}: no program {}{}; use --shell alone for /bin/sh, --shell=none for no shell",
-                  text, in_quotes(words.front()), contains(words.front(), "/") ? "" : " in PATH"));
+                  text, quote(words.front()), contains(words.front(), "/") ? "" : " in PATH"));
 }
 
 bool is_shell_name(const std::string& program) {
@@ -213,7 +213,7 @@ bool is_shell_name(const std::string& program) {
 }
 
 /// Joins "--shell NAME" to "--shell=NAME", as the value is optional. Throws Error if NAME could be a command.
-Arguments with_shell_joined(const Arguments& arguments) {
+Arguments join_shell_option(const Arguments& arguments) {
   const auto is_option = [](const std::string& word) { return word.empty() || word.front() == '-'; };
   Arguments joined;
   for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
@@ -236,16 +236,16 @@ Arguments with_shell_joined(const Arguments& arguments) {
   return joined;
 }
 
-void understand(const RawCommandOptions& raw, CommandOptions& options) {
+void apply_raw_options(const RawCommandOptions& raw, CommandOptions& options) {
   for (const auto& [name, values] : raw.lists) options.parameters.push_back(listed_parameter(name, values));
   for (std::size_t at = 0; at + 3 < raw.steps.size(); at += 4) {
     options.parameters.push_back(
         stepped_parameter(raw.steps[at], raw.steps[at + 1], raw.steps[at + 2], raw.steps[at + 3]));
   }
-  options.shell = shell_named(raw.shell);
+  options.shell = parse_shell(raw.shell);
   options.stop = stop_rule(raw, options.stop);
   options.run_time_ns = run_time_ns(raw.stop);
-  settle_rounds(raw, options);
+  resolve_rounds(raw, options);
   if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
   if (!raw.timeout.empty()) {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));
@@ -255,7 +255,7 @@ void understand(const RawCommandOptions& raw, CommandOptions& options) {
     if (format_named(format).write == nullptr)
       throw Error("--export " + format + ": cannot write this format, only read it");
   }
-  settle_store(options.store, raw.no_store);
+  resolve_store(options.store, raw.no_store);
 }
 
 void check_commands(const CommandOptions& options, bool compares) {
@@ -307,7 +307,7 @@ std::vector<GivenCommand> given_commands(const CommandOptions& options) {
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {
     GivenCommand& command = commands[i];
-    command.name = options.names.empty() ? without_secrets(command.line) : options.names[i];
+    command.name = options.names.empty() ? redact_secrets(command.line) : options.names[i];
     command.setup = of_command(options.setup, i);
     command.prepare = of_command(options.prepare, i);
     command.conclude = of_command(options.conclude, i);
@@ -316,8 +316,8 @@ std::vector<GivenCommand> given_commands(const CommandOptions& options) {
   return commands;
 }
 
-void require_mentioned(const std::vector<CommandParameter>& parameters,
-                       const std::vector<GivenCommand>& commands) {
+void require_used(const std::vector<CommandParameter>& parameters,
+                  const std::vector<GivenCommand>& commands) {
   for (const CommandParameter& parameter : parameters) {
     const std::string placeholder = "{" + parameter.name + "}";
     const auto mentions = [&](const std::string& text) {
@@ -351,7 +351,7 @@ void require_program(const PlannedCommand& command) {
   const std::string& program = command.spec.arguments.front();
   if (find_program(program, command.spec.folder)) return;
   const bool is_path = program.find('/') != std::string::npos;
-  throw Error(fmt::format("command {}: no program {}{}", in_quotes(command.line), in_quotes(program),
+  throw Error(fmt::format("command {}: no program {}{}", quote(command.line), quote(program),
                           is_path ? "" : " in PATH; shell built-ins need --shell"));
 }
 
@@ -359,9 +359,9 @@ void require_program(const PlannedCommand& command) {
 void require_input(const PlannedCommand& command) {
   if (command.spec.input.empty() || !command.setup.empty() || !command.prepare.empty()) return;
   const std::string input = command.spec.input.string();
-  if (std::filesystem::is_directory(input)) throw Error("--input " + in_quotes(input) + " is a folder");
+  if (std::filesystem::is_directory(input)) throw Error("--input " + quote(input) + " is a folder");
   if (::access(input.c_str(), R_OK) != 0) {
-    throw Error("--input " + in_quotes(input) + " cannot be read: " + std::strerror(errno));
+    throw Error("--input " + quote(input) + " cannot be read: " + std::strerror(errno));
   }
 }
 
@@ -371,7 +371,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   PlannedCommand command;
   command.name = given.name;
   command.title = filled(given.name);
-  command.line = without_secrets(filled(given.line));
+  command.line = redact_secrets(filled(given.line));
   command.parameters = point;
   command.setup = filled(given.setup);
   command.prepare = filled(given.prepare);
@@ -394,7 +394,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
 }
 
 /// Numbers equal commands, as records are identified by name.
-void tell_apart(std::vector<PlannedCommand>& group) {
+void number_duplicates(std::vector<PlannedCommand>& group) {
   std::set<std::pair<std::string, AxisTexts>> taken;
   for (PlannedCommand& command : group) {
     const std::string name = command.name, title = command.title;
@@ -439,7 +439,7 @@ std::shared_ptr<const Environment> environment_of(const char* command, const Arg
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-bool names_runner(const std::string& argument) {
+bool has_runner_option(const std::string& argument) {
   return argument == "--runner" || argument.starts_with("--runner=");
 }
 
@@ -447,7 +447,7 @@ bool names_runner(const std::string& argument) {
 /// Throws Error for an invalid plan.
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
-  require_mentioned(options.parameters, commands);
+  require_used(options.parameters, commands);
   const std::vector<AxisTexts> points = parameter_points(options.parameters);
   std::vector<std::vector<PlannedCommand>> groups;
   for (const AxisTexts& point : points) {
@@ -455,7 +455,7 @@ std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& opt
     for (const GivenCommand& command : commands)
       groups.back().push_back(planned_command(command, point, options));
   }
-  for (std::vector<PlannedCommand>& group : groups) tell_apart(group);
+  for (std::vector<PlannedCommand>& group : groups) number_duplicates(group);
   return groups;
 }
 
@@ -505,7 +505,7 @@ class CommandMeasurement final : public Measurement {
     settings.random_environment = options_.random_environment;
     settings.seed = options_.seed;
     settings.now_ns = now_ns;
-    settings.out_of_time = not_reached(options_.run_time_ns);
+    settings.out_of_time = not_reached_text(options_.run_time_ns);
     settings.is_interrupted = [] { return interrupt_count() > 0; };
     settings.is_hurried = [] { return interrupt_count() > 1; };
     settings.on_round = [this](const GroupResult& so_far) { journal().note(so_far); };
@@ -532,9 +532,9 @@ OptionTable command_table(Arguments& arguments, bool compares) {
   const Arguments all = arguments;
   const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
   if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
-  arguments = with_shell_joined(Arguments(arguments.begin(), end));
+  arguments = join_shell_option(Arguments(arguments.begin(), end));
   table.finish([&options, &raw, all, compares] {
-    understand(raw, options);
+    apply_raw_options(raw, options);
     check_commands(options, compares);
     return CommandMeasurement(plan_commands(options), compares ? "ab" : "time", all, options).run();
   });
@@ -545,7 +545,7 @@ OptionTable command_table(Arguments& arguments, bool compares) {
 
 OptionTable ab_options(Arguments& arguments) {
   // `headroom run` compares builds of a runner.
-  if (std::ranges::any_of(arguments, names_runner)) return run_options(arguments);
+  if (std::ranges::any_of(arguments, has_runner_option)) return run_options(arguments);
   return command_table(arguments, true);
 }
 

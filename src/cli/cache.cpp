@@ -119,13 +119,13 @@ void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& o
   table.add_flag("--recover", options.recover, "only restore files that a killed run had moved away");
 }
 
-void take_options_of_suite(const RawCacheOptions& raw, CacheOptions& options) {
+void read_suite_options(const RawCacheOptions& raw, CacheOptions& options) {
   if (!raw.mode.empty()) options.set["mode"] = raw.mode;
   if (!raw.device.empty()) options.set["device"] = raw.device;
   if (raw.dynamic) options.set["dynamic"] = "true";
   for (const std::string& text : raw.set) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) throw Error("--set " + in_quotes(text) + " is not option=value");
+    if (equals == std::string::npos) throw Error("--set " + quote(text) + " is not option=value");
     options.set[text.substr(0, equals)] = text.substr(equals + 1);
   }
 }
@@ -151,8 +151,8 @@ void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
 /// cachebench.py's parser ignores unknown arguments.
 void refuse_unknown(const Arguments& unknown, const RawCacheOptions& raw) {
   if (unknown.empty() || !raw.benchmark.empty()) return;
-  throw Error("unknown argument " + in_quotes(unknown.front()) +
-              did_you_mean(unknown.front(), raw.option_names) + "; put the command to measure after --");
+  throw Error("unknown argument " + quote(unknown.front()) + did_you_mean(unknown.front(), raw.option_names) +
+              "; put the command to measure after --");
 }
 
 namespace fs = std::filesystem;
@@ -189,14 +189,14 @@ std::filesystem::path journal_folder() {
 
 void recover() {
   for (const std::string& told : recover_set_aside(journal_folder())) {
-    say_sentence(told);
+    print_sentence(told);
   }
 }
 
 std::vector<std::string> chosen_models(const Suite& suite, const std::vector<std::string>& asked) {
   for (const std::string& model : asked) {
     if (suite.any_model || std::ranges::find(suite.models, model) != suite.models.end()) continue;
-    throw Error("the suite " + in_quotes(suite.name) + " has no model " + in_quotes(model) +
+    throw Error("the suite " + quote(suite.name) + " has no model " + quote(model) +
                 did_you_mean(model, suite.models) + "; it has " + join(suite.models, ", "));
   }
   return asked.empty() ? suite.models : asked;
@@ -213,11 +213,11 @@ Suite find_suite(const std::string& name) {
     if (shipped.name == name) return shipped_suite(shipped);
     names.emplace_back(shipped.name);
   }
-  throw Error("unknown suite " + in_quotes(name) + did_you_mean(name, names) + "; the suites are " +
+  throw Error("unknown suite " + quote(name) + did_you_mean(name, names) + "; the suites are " +
               join(names, ", ") + "; the name of a suite file ends in .toml");
 }
 
-Suite suite_of_command(const CacheOptions& options) {
+Suite command_suite(const CacheOptions& options) {
   Suite suite;
   suite.name = "command";
   suite.benchmark = "cache";
@@ -239,12 +239,12 @@ Suite suite_of_command(const CacheOptions& options) {
   for (const std::string& argument : options.command) {
     suite.command.push_back(escape_unknown_placeholders(argument, known));
   }
-  suite.models = {options.name.empty() ? join(without_secrets(options.command), " ") : options.name};
+  suite.models = {options.name.empty() ? join(redact_secrets(options.command), " ") : options.name};
   suite.needs.programs = {suite.command.front()};
   return suite;
 }
 
-Placeholders suite_places(const Suite& suite, const std::string& pytorch) {
+Placeholders suite_placeholders(const Suite& suite, const std::string& pytorch) {
   Placeholders places{{"python", environment_or("HEADROOM_PYTHON", "python3")},
                       {"bin", this_executable().parent_path().string()},
                       {"here", suite.here.string()}};
@@ -256,7 +256,7 @@ Placeholders suite_places(const Suite& suite, const std::string& pytorch) {
 
 CacheRequest request_of(const CacheOptions& options) {
   CacheRequest request;
-  request.suite = options.command.empty() ? find_suite(options.suite) : suite_of_command(options);
+  request.suite = options.command.empty() ? find_suite(options.suite) : command_suite(options);
   Suite& suite = request.suite;
   if (!options.order.empty()) suite.random_order = options.order == "random";
   if (!options.timeout.empty()) {
@@ -265,7 +265,7 @@ CacheRequest request_of(const CacheOptions& options) {
   }
   request.models = chosen_models(suite, options.models);
   request.options = option_values(suite, options.set);
-  request.places = suite_places(suite, options.pytorch);
+  request.places = suite_placeholders(suite, options.pytorch);
   request.repeat = options.repeat > 0 ? static_cast<std::size_t>(options.repeat) : suite.repeat;
   // The baseline of runs without one cache.
   request.warm_twice = options.warm_twice || options.each_layer;
@@ -273,13 +273,13 @@ CacheRequest request_of(const CacheOptions& options) {
   request.seed = options.seed;
   StopOptions stop;
   stop.max_time = options.max_time;
-  if (!options.max_time.empty()) request.most_ns_of_model = stop_rule_with({}, stop).max_time_ns;
+  if (!options.max_time.empty()) request.max_ns_of_model = override_stop_rule({}, stop).max_time_ns;
   request.run_time_ns = run_time_ns(stop);
-  request.out_of_time = not_reached(request.run_time_ns);
+  request.out_of_time = not_reached_text(request.run_time_ns);
   request.journal = journal_folder();
   const std::vector<std::string> lacking = lacking_for(suite, request.places);
   if (!lacking.empty())
-    throw Error("cannot run the suite " + in_quotes(suite.name) + ": it lacks " + join(lacking, ", "));
+    throw Error("cannot run the suite " + quote(suite.name) + ": it lacks " + join(lacking, ", "));
   return request;
 }
 
@@ -293,7 +293,7 @@ class CacheMeasurement final : public Measurement {
       if (!json.empty()) write_file_atomically(path, json);
     });
     Environment environment =
-        measuring_environment("cache", arguments, request_.seed, request_.most_ns_of_model);
+        measuring_environment("cache", arguments, request_.seed, request_.max_ns_of_model);
     environment.extra_info["order"] = request_.suite.random_order ? "random" : "listed";
     environment_ = std::make_shared<const Environment>(std::move(environment));
   }
@@ -326,7 +326,7 @@ ExitCode list_suites(const CacheOptions& options) {
   Json list = Json::array();
   for (const ShippedSuite& shipped : shipped_suites()) {
     const Suite suite = shipped_suite(shipped);
-    const std::vector<std::string> lacking = lacking_for(suite, suite_places(suite, options.pytorch));
+    const std::vector<std::string> lacking = lacking_for(suite, suite_placeholders(suite, options.pytorch));
     table.row(
         {suite.name, std::to_string(suite.models.size()), join(layer_names(suite), ", "), suite.summary});
     table.line(lacking.empty() ? "  runs here" : "  lacks " + join(lacking, ", "));
@@ -342,7 +342,7 @@ ExitCode list_suites(const CacheOptions& options) {
   if (!options.json.empty()) {
     write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(list) + "\n");
   }
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -362,15 +362,15 @@ OptionTable cache_options(Arguments& arguments) {
   arguments.assign(all.begin(), end);
   table.finish([&options, &raw, &unknown, all, lacks_command] {
     refuse_unknown(unknown, raw);
-    take_options_of_suite(raw, options);
+    read_suite_options(raw, options);
     if (lacks_command) throw Error("no command after --");
     check_subject(raw, options);
     options.suite = raw.benchmark.empty() ? raw.suite : raw.benchmark;
     if (!raw.benchmark.empty() && options.models.size() > 1) options.models = {options.models.back()};
-    settle_store(options.store, raw.no_store);
-    if (!unknown.empty()) say("unknown arguments ignored: {}", join(unknown, " "));
+    resolve_store(options.store, raw.no_store);
+    if (!unknown.empty()) print_message("unknown arguments ignored: {}", join(unknown, " "));
     recover();
-    if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kFine;
+    if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kSuccess;
     if (options.suite == "list") return list_suites(options);
     return CacheMeasurement(request_of(options), all, options).run();
   });

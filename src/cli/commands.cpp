@@ -68,14 +68,14 @@ void print_help(std::FILE* out) {
 }
 
 ExitCode print_man_page(const Command& command) {
-  if (command.program != nullptr) return run_program(command.program, asked_of_program(command, kManAction));
+  if (command.program != nullptr) return run_program(command.program, query_arguments(command, kManAction));
   std::fputs(man_page(command).c_str(), stdout);
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 ExitCode run_command(const Command& command, Arguments arguments) {
   if (command.program == nullptr) return command.run(arguments);
-  return run_program(command.program, arguments_of_program(command, std::move(arguments)));
+  return run_program(command.program, program_arguments(command, std::move(arguments)));
 }
 
 /// headroom-pages takes a command name first.
@@ -89,13 +89,13 @@ std::span<const Command> commands() {
   return kCommands;
 }
 
-Arguments asked_of_program(const Command& command, const char* action, const Arguments& words) {
-  Arguments all = arguments_of_program(command, words);
+Arguments query_arguments(const Command& command, const char* action, const Arguments& words) {
+  Arguments all = program_arguments(command, words);
   all.insert(all.begin(), action);
   return all;
 }
 
-Arguments arguments_of_program(const Command& command, Arguments arguments) {
+Arguments program_arguments(const Command& command, Arguments arguments) {
   if (!is_program_of_one_command(command)) arguments.insert(arguments.begin(), command.name);
   return arguments;
 }
@@ -103,23 +103,23 @@ Arguments arguments_of_program(const Command& command, Arguments arguments) {
 ExitCode run_headroom(const Arguments& arguments) {
   if (arguments.empty()) {
     print_help(stderr);
-    return ExitCode::kCannot;
+    return ExitCode::kError;
   }
   const std::string& name = arguments.front();
   if (name == "--version") {
     std::puts("headroom " HEADROOM_VERSION);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   Arguments rest(arguments.begin() + 1, arguments.end());
   if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
     print_help(stdout);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   const bool asks_for_page = name == "help" && rest.front() == "--man";
   if (asks_for_page) rest.erase(rest.begin());
   if (asks_for_page && rest.empty()) {
     std::fputs(man_page(commands()).c_str(), stdout);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   const std::string wanted = name == "help" ? rest.front() : name;
   if (name == "help") rest = {"--help"};
@@ -128,8 +128,7 @@ ExitCode run_headroom(const Arguments& arguments) {
     if (command.name == wanted) return asks_for_page ? print_man_page(command) : run_command(command, rest);
     names.emplace_back(command.name);
   }
-  throw Error("unknown command " + in_quotes(wanted) + did_you_mean(wanted, names) +
-              "; headroom help lists all");
+  throw Error("unknown command " + quote(wanted) + did_you_mean(wanted, names) + "; headroom help lists all");
 }
 
 }  // namespace headroom::cli

@@ -14,10 +14,10 @@ std::span<const Command> commands();
 ExitCode run_headroom(const Arguments& arguments);
 
 /// Returns the arguments that ask another program for candidates or a man page.
-Arguments asked_of_program(const Command& command, const char* action, const Arguments& words = {});
+Arguments query_arguments(const Command& command, const char* action, const Arguments& words = {});
 
 /// Returns the arguments with which that program runs the command.
-Arguments arguments_of_program(const Command& command, Arguments arguments);
+Arguments program_arguments(const Command& command, Arguments arguments);
 
 OptionTable run_options(Arguments& arguments);
 

@@ -87,12 +87,12 @@ std::string completion_script(const std::string& shell) {
   if (shell == "bash") return kBash;
   if (shell == "zsh") return kZsh;
   if (shell == "fish") return kFish;
-  throw Error("no completions for " + in_quotes(shell) +
+  throw Error("no completions for " + quote(shell) +
               did_you_mean(shell, std::vector<std::string>{"bash", "zsh", "fish"}) +
               "; supported are bash, zsh and fish");
 }
 
-std::vector<RunnerOffer> offers_of(const Arguments& words) {
+std::vector<RunnerOffer> query_offers(const Arguments& words) {
   Arguments asked{"--list"};
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] == "--runner") asked.insert(asked.end(), {words[i], words[i + 1]});
@@ -101,7 +101,7 @@ std::vector<RunnerOffer> offers_of(const Arguments& words) {
   run_table([&](const RunOptions& options) {
     const std::atomic<bool> never{false};
     offers = Session(options.request, std::make_shared<const Environment>(), never).offers();
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }).run(asked);
   return offers;
 }
@@ -118,8 +118,8 @@ void add_axes(const ExperimentDescription& experiment, const std::string& typed,
   }
 }
 
-void add_of_runners(Completes what, const Arguments& words, Candidates& found) {
-  for (const RunnerOffer& offer : offers_of(words)) {
+void add_runner_candidates(Completes what, const Arguments& words, Candidates& found) {
+  for (const RunnerOffer& offer : query_offers(words)) {
     for (const ExperimentDescription& experiment : offer.experiments) {
       if (what == Completes::kExperiment) found.words.push_back({experiment.name, experiment.summary});
       if (what == Completes::kAxis) add_axes(experiment, words.back(), found);
@@ -134,7 +134,7 @@ void add_values(Completes what, const Arguments& words, Candidates& found) {
     case Completes::kExperiment:
     case Completes::kAxis:
     case Completes::kBackend:
-      return add_of_runners(what, words, found);
+      return add_runner_candidates(what, words, found);
     case Completes::kRun:
     case Completes::kFileOrRun:
       return add_run_candidates(what, words, found);
@@ -156,21 +156,21 @@ Candidates command_names(const std::string& typed) {
 }
 
 /// `all`: the command line without its first word.
-ExitCode print_candidates_of(const Arguments& all) {
+ExitCode complete_command_line(const Arguments& all) {
   if (all.size() < 2 || (all.size() == 2 && all.front() == "help")) {
     print_candidates(command_names(all.empty() ? "" : all.back()));
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   const auto command =
       std::ranges::find(commands(), all.front(), [](const Command& one) { return one.name; });
-  if (command == commands().end()) return ExitCode::kFine;
+  if (command == commands().end()) return ExitCode::kSuccess;
   Arguments words(all.begin() + 1, all.end());
   if (command->program == nullptr) {
     print_candidates(candidates_of(*command, words, add_values));
   } else if (!find_program_of_ours(command->program).empty()) {
-    run_program(command->program, asked_of_program(*command, kCandidatesAction, words));
+    run_program(command->program, query_arguments(*command, kCandidatesAction, words));
   }
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ OptionTable completion_options(Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "candidates") {
     const auto end = std::ranges::find(arguments, "--");
     table.finish([words = end == arguments.end() ? Arguments{} : Arguments(end + 1, arguments.end())] {
-      return print_candidates_of(words);
+      return complete_command_line(words);
     });
     arguments.clear();
     return table;
@@ -197,7 +197,7 @@ OptionTable completion_options(Arguments& arguments) {
   table.add_option("SHELL", shell, "bash, zsh or fish").required();
   table.finish([&shell] {
     print_text(completion_script(shell), stdout);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   });
   return table;
 }

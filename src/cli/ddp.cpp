@@ -48,9 +48,9 @@ Every call starts at a barrier, with new data; results are checked at every size
 of a rank for all_gather, the input of a rank for the others. See docs/reference/collectives.md.
 )";
 
-constexpr int kMostByDefault = 8;
+constexpr int kDefaultMaxRanks = 8;
 /// A factor close to 1 gives no other bound.
-constexpr std::size_t kMostSizes = 200;
+constexpr std::size_t kMaxSizes = 200;
 
 struct RawCollectivesOptions : RawRankOptions {
   std::string ops;
@@ -106,9 +106,9 @@ std::vector<std::int64_t> sizes_of(const RawCollectivesOptions& raw) {
   for (auto size = static_cast<double>(least); size <= static_cast<double>(most); size *= raw.factor) {
     const auto bytes = static_cast<std::int64_t>(size);
     if (sizes.empty() || bytes != sizes.back()) sizes.push_back(bytes);
-    if (sizes.size() > kMostSizes) {
+    if (sizes.size() > kMaxSizes) {
       throw Error(fmt::format("--factor {:g} from {} to {} gives more than {} sizes; give a larger factor",
-                              raw.factor, raw.min_bytes, raw.max_bytes, kMostSizes));
+                              raw.factor, raw.min_bytes, raw.max_bytes, kMaxSizes));
     }
   }
   return sizes;
@@ -122,7 +122,7 @@ std::vector<std::string> ops_of(const RawCollectivesOptions& raw) {
     if (op.empty()) continue;
     std::ranges::replace(op, '-', '_');
     if (std::ranges::find(all, op) == all.end()) {
-      throw Error("unknown collective " + in_quotes(op) + did_you_mean(op, all) + "; the collectives are " +
+      throw Error("unknown collective " + quote(op) + did_you_mean(op, all) + "; the collectives are " +
                   join(all, ", "));
     }
     ops.push_back(op);
@@ -134,7 +134,7 @@ std::vector<std::string> ops_of(const RawCollectivesOptions& raw) {
 std::vector<int> rank_counts(const RawCollectivesOptions& raw, CollectivesOptions& options) {
   RankStart& start = options.start;
   start.place = rank_place();
-  const int here = std::clamp(static_cast<int>(allowed_cpus().size()), 2, kMostByDefault);
+  const int here = std::clamp(static_cast<int>(allowed_cpus().size()), 2, kDefaultMaxRanks);
   std::vector<int> counts = raw.ranks;
   if (counts.empty()) counts = {start.place ? start.place->size : here};
   start.ranks = start.place ? start.place->size : std::ranges::max(counts);
@@ -155,7 +155,7 @@ StopRule stop_rule(const RawCollectivesOptions& raw) {
   stop.precision = raw.quick ? 0.1 : 0.02;
   stop.min_time_ns = raw.quick ? 0.02e9 : 0.1e9;
   stop.max_time_ns = raw.quick ? 0.3e9 : 2e9;
-  stop = stop_rule_with(stop, raw.stop);
+  stop = override_stop_rule(stop, raw.stop);
   stop.min_samples = static_cast<std::size_t>(raw.calls);
   stop.max_samples = std::max<std::size_t>(stop.max_samples, stop.min_samples);
   return stop;
@@ -186,7 +186,7 @@ class CollectivesMeasurement final : public RankMeasurement {
     return groups;
   }
   std::vector<std::string> names() const override { return options_.ops; }
-  std::vector<Record> in_words(const std::vector<Record>& finished) const override {
+  std::vector<Record> instrument_records(const std::vector<Record>& finished) const override {
     return collective_records(finished);
   }
   std::vector<Record> totals() const override { return collective_lines(records()); }
@@ -194,7 +194,7 @@ class CollectivesMeasurement final : public RankMeasurement {
   const CollectivesOptions& options_;
 };
 
-bool asks_for_collectives(const Arguments& arguments) {
+bool has_collectives_option(const Arguments& arguments) {
   return std::ranges::any_of(arguments, [](const std::string& argument) {
     return argument == "--collectives" || argument.starts_with("--collectives=");
   });
@@ -216,7 +216,7 @@ OptionTable collectives_options(const Arguments& arguments) {
     options.sizes = sizes_of(raw);
     options.stop = stop_rule(raw);
     options.start.arguments = plan_text(raw, options);
-    settle_ranks(raw, options, "ddp");
+    resolve_ranks(raw, options, "ddp");
     if (options.start.place && options.start.place->rank > 0) return follow(options.start);
     return CollectivesMeasurement(arguments, options).run();
   });
@@ -245,7 +245,7 @@ Each round has an iteration with gradient reduction and one without; their diffe
 the backward pass could not hide. See docs/reference/ddp.md.
 )";
 
-constexpr int kMostRanksByDefault = 8;
+constexpr int kDefaultMaxDdpRanks = 8;
 constexpr double kMebibyte = 1 << 20;
 
 struct RawDdpOptions : RawRankOptions {
@@ -331,7 +331,7 @@ void find_ranks(const RawDdpOptions& raw, DdpOptions& options) {
   } else if (!ranks.empty()) {
     start.ranks = std::ranges::max(ranks);
   } else {
-    start.ranks = std::clamp(static_cast<int>(allowed_cpus().size()), 1, kMostRanksByDefault);
+    start.ranks = std::clamp(static_cast<int>(allowed_cpus().size()), 1, kDefaultMaxDdpRanks);
   }
   options.sweep.world = start.ranks;
 }
@@ -349,7 +349,7 @@ void read_bucket_sizes(const RawDdpOptions& raw, DdpSweep& sweep) {
 
 /// Fixed iterations, unless a precision or a time is given.
 StopRule stop_rule(const RawDdpOptions& raw) {
-  StopRule stop = stop_rule_with({}, raw.stop);
+  StopRule stop = override_stop_rule({}, raw.stop);
   const bool is_open = !raw.stop.precision.empty() || !raw.stop.max_time.empty();
   stop.min_samples = static_cast<std::size_t>(raw.iterations);
   if (is_open) {
@@ -378,7 +378,7 @@ std::string sweep_text(const RawDdpOptions& raw, const DdpOptions& options) {
 
 /// Sizes of all-reduces timed alone, besides the bucket sizes.
 constexpr std::int64_t kReducedBytes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
-constexpr std::int64_t kMostReducedBytes = 64 << 20;
+constexpr std::int64_t kMaxReducedBytes = 64 << 20;
 constexpr std::size_t kReductions = 12;
 
 class DdpMeasurement final : public RankMeasurement {
@@ -423,7 +423,7 @@ class DdpMeasurement final : public RankMeasurement {
     if (reducing.empty() || options_.backend != "gloo") return groups;
     std::set<std::int64_t> sizes(std::begin(kReducedBytes), std::end(kReducedBytes));
     for (const std::int64_t bytes : options_.sweep.bucket_bytes)
-      sizes.insert(std::min(bytes, kMostReducedBytes) / 4 * 4);
+      sizes.insert(std::min(bytes, kMaxReducedBytes) / 4 * 4);
     for (const std::int64_t size : sizes) {
       groups.push_back(collective_group("all_reduce", size, "f32", reducing, request, offers));
       groups.back().stop = options_.stop;
@@ -458,21 +458,21 @@ class DdpMeasurement final : public RankMeasurement {
     for (const std::string& model : options_.sweep.models) names.push_back(kDdpPrefix + model);
     return names;
   }
-  std::vector<Record> in_words(const std::vector<Record>& finished) const override {
+  std::vector<Record> instrument_records(const std::vector<Record>& finished) const override {
     const bool trains = !finished.empty() && finished.front().model.name.starts_with(kDdpPrefix);
     if (!trains) return collective_records(finished);
     return ddp_records(finished, ddp_steps(options_.sweep, options_.sweep.models.front()));
   }
   std::vector<Record> totals() const override { return collective_lines(records()); }
-  void report_more() override {
+  void print_extras() override {
     if (options_.sweep.trace.empty()) return;
-    say("traces are in {}; headroom trace FOLDER reads a folder as one job", options_.sweep.trace);
+    print_message("traces are in {}; headroom trace FOLDER reads a folder as one job", options_.sweep.trace);
   }
 
   ExitCode verdict() override {
-    if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kFine) return code;
+    if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kSuccess) return code;
     // The user can fix skipped cases.
-    return any_outcome(records(), Outcome::Kind::kSkipped) ? ExitCode::kCannot : ExitCode::kFine;
+    return any_outcome(records(), Outcome::Kind::kSkipped) ? ExitCode::kError : ExitCode::kSuccess;
   }
 
   const DdpOptions& options_;
@@ -481,7 +481,7 @@ class DdpMeasurement final : public RankMeasurement {
 }  // namespace
 
 OptionTable ddp_options(Arguments& arguments) {
-  if (asks_for_collectives(arguments)) return collectives_options(arguments);
+  if (has_collectives_option(arguments)) return collectives_options(arguments);
   OptionTable table("Measure data-parallel training over ranks: scaling, and the cost of communication.",
                     "headroom ddp");
   table.footer(kDdpExamples);
@@ -498,7 +498,7 @@ OptionTable ddp_options(Arguments& arguments) {
     ddp_steps(options.sweep, options.sweep.models.front());
     options.stop = stop_rule(raw);
     options.start.arguments = sweep_text(raw, options);
-    settle_ranks(raw, options, "ddp");
+    resolve_ranks(raw, options, "ddp");
     if (options.start.place && options.start.place->rank > 0) return follow(options.start);
     return DdpMeasurement(arguments, options).run();
   });

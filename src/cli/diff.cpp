@@ -48,8 +48,7 @@ std::vector<double> parse_percentiles(const std::string& text) {
   for (const std::string& part : split(text, ',')) {
     const auto number = to_number(trimmed(part));
     if (!number || !(*number >= 0 && *number <= 100)) {
-      throw Error("--percentile " + in_quotes(text) + ": " + in_quotes(part) +
-                  " is not a number from 0 to 100");
+      throw Error("--percentile " + quote(text) + ": " + quote(part) + " is not a number from 0 to 100");
     }
     all.push_back(*number);
   }
@@ -69,11 +68,11 @@ TailMargin parse_tail(const std::string& text) {
   const std::size_t blank = text.find(' ');
   const auto percentile = to_number(text.substr(1, blank == std::string::npos ? blank : blank - 1));
   if (!percentile || !(*percentile > 0 && *percentile < 100) || blank == std::string::npos)
-    throw Error("--gate " + in_quotes(text) + ": expected a percentile and its margin, such as 'p95 5%'");
+    throw Error("--gate " + quote(text) + ": expected a percentile and its margin, such as 'p95 5%'");
   return {*percentile, parse_margin(trimmed(text.substr(blank + 1)))};
 }
 
-void understand_gate(DiffOptions& options, const Texts& texts) {
+void parse_gate(DiffOptions& options, const Texts& texts) {
   options.gate = !texts.gate.empty() || !texts.gate_file.empty();
   if (options.gate) options.judge.multiplicity = Multiplicity::kHolm;
   if (!texts.gate_file.empty()) {
@@ -103,13 +102,13 @@ void understand_gate(DiffOptions& options, const Texts& texts) {
   }
 }
 
-void understand(DiffOptions& options, const Texts& texts) {
+void apply_raw_options(DiffOptions& options, const Texts& texts) {
   options.baseline = texts.operands.front();
   options.tests.assign(texts.operands.begin() + 1, texts.operands.end());
   options.ddp_form = texts.format == "ddp";
   options.sort = sort_of(texts.sort);
   if (!texts.percentiles.empty()) options.percentiles = parse_percentiles(texts.percentiles);
-  understand_gate(options, texts);
+  parse_gate(options, texts);
   if (!texts.run_spread.empty())
     options.run_spread = with_context("--run-spread", [&] { return parse_margin(texts.run_spread); });
   if (!options.filter.empty()) {
@@ -117,7 +116,7 @@ void understand(DiffOptions& options, const Texts& texts) {
   }
   for (const std::string& metric : options.higher_is_better) {
     if (std::ranges::find(options.lower_is_better, metric) == options.lower_is_better.end()) continue;
-    throw Error(in_quotes(metric) + " is in --higher-is-better and in --lower-is-better: keep one");
+    throw Error(quote(metric) + " is in --higher-is-better and in --lower-is-better: keep one");
   }
   if (!options.confirm.empty() && !options.gate) throw Error("--confirm needs a gate: give --gate, too");
   if (!options.ddp_form) return;
@@ -134,18 +133,18 @@ void print(std::string_view text) {
   print_text(text, stdout);
 }
 
-void say_why_nothing_was_compared(const DiffReport& report) {
+void report_no_comparison(const DiffReport& report) {
   const auto first =
       std::ranges::find_if(report.comparisons, [](const Comparison& c) { return !c.problem.empty(); });
   const std::string why =
       first == report.comparisons.end() ? "" : ": " + case_name(*first->baseline) + ": " + first->problem;
-  say("gate: {}{}", report.gate->sentence, why);
+  print_message("gate: {}{}", report.gate->sentence, why);
 }
 
-Sheet diff_sheet(const DiffReport& report) {
-  Sheet sheet;
-  answer_diff(sheet, report);
-  return sheet.table(environment_table(report))
+View diff_view(const DiffReport& report) {
+  View view;
+  answer_diff(view, report);
+  return view.table(environment_table(report))
       .table(diff_table(report))
       .table(scaling_table(report))
       .table(percentile_table(report))
@@ -156,7 +155,7 @@ Sheet diff_sheet(const DiffReport& report) {
 ExitCode diff(const DiffOptions& options) {
   if (options.ddp_form) {
     print(ddp_diff(std::filesystem::path(options.baseline), std::filesystem::path(options.tests.front())));
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   const bool json_only = options.json == "-";
   if (!options.json.empty() && !json_only) require_writable(options.json);
@@ -168,7 +167,7 @@ ExitCode diff(const DiffOptions& options) {
   if (json_only) {
     write_diff_json(report, print);
   } else {
-    print_sheet(diff_sheet(report), stdout, options.markdown);
+    print_view(diff_view(report), stdout, options.markdown);
     if (!options.json.empty()) {
       FileWriter file(options.json);
       write_diff_json(report, [&file](std::string_view text) { file.write(text); });
@@ -178,8 +177,8 @@ ExitCode diff(const DiffOptions& options) {
   if (report.comparisons.empty()) {
     throw Error("nothing was compared: no case of " + report.baseline + " is in a candidate");
   }
-  if (!report.gate) return ExitCode::kFine;
-  if (report.gate->exit == ExitCode::kCannot) say_why_nothing_was_compared(report);
+  if (!report.gate) return ExitCode::kSuccess;
+  if (report.gate->exit == ExitCode::kError) report_no_comparison(report);
   return report.gate->exit;
 }
 
@@ -239,7 +238,7 @@ OptionTable diff_options(Arguments&) {
                   "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)")
       .completed_by(Completes::kFile);
   table.add_no_follow();
-  declare_from(table, options.from);
+  declare_format(table, options.from);
   declare_max_memory(table, options.max_memory);
   table.add_flag("--markdown", options.markdown, "print the table in Markdown");
   table
@@ -251,7 +250,7 @@ OptionTable diff_options(Arguments&) {
                   "output as a table, or as ddp: the form of PyTorch's DDP benchmark")
       .one_of({"table", "ddp"});
   table.finish([&options, &texts] {
-    understand(options, texts);
+    apply_raw_options(options, texts);
     return diff(options);
   });
   return table;

@@ -134,7 +134,7 @@ StopRule stop_rule(const RawDispatchOptions& raw) {
   stop.precision = raw.quick ? 0.05 : 0.01;
   stop.min_time_ns = raw.quick ? 0.05e9 : 0.2e9;
   stop.max_time_ns = raw.quick ? 0.5e9 : 3e9;
-  stop = stop_rule_with(stop, raw.stop);
+  stop = override_stop_rule(stop, raw.stop);
   stop.min_samples = static_cast<std::size_t>(raw.cycles);
   stop.max_samples = std::max<std::size_t>(stop.max_samples, stop.min_samples);
   return stop;
@@ -186,7 +186,7 @@ class DispatchMeasurement final : public RankMeasurement {
     return names;
   }
 
-  std::vector<Record> in_words(const std::vector<Record>& finished) const override {
+  std::vector<Record> instrument_records(const std::vector<Record>& finished) const override {
     std::vector<Record> records = dispatch_records(finished);
     if (ranks().ranks.empty()) return records;
     const std::string& no_counters = ranks().ranks.front().no_counters;
@@ -196,20 +196,20 @@ class DispatchMeasurement final : public RankMeasurement {
   }
 
   ExitCode verdict() override {
-    if (options_.list) return ExitCode::kFine;
-    if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kFine) return code;
+    if (options_.list) return ExitCode::kSuccess;
+    if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kSuccess) return code;
     if (options_.update_expect) {
       write_file_atomically(options_.expect,
                             dispatch_expectations_toml(updated_expectations(expectations_, records())));
-      say("expectations written to {}", options_.expect);
-      return ExitCode::kFine;
+      print_message("expectations written to {}", options_.expect);
+      return ExitCode::kSuccess;
     }
     const auto verdicts = judge_expectations(expectations_, records());
     const auto any = [&](ExpectationVerdict::Kind kind) {
       return std::ranges::find(verdicts, kind, &ExpectationVerdict::kind) != verdicts.end();
     };
-    if (any(ExpectationVerdict::Kind::kOutside)) return ExitCode::kNo;
-    return any(ExpectationVerdict::Kind::kInconclusive) ? ExitCode::kInconclusive : ExitCode::kFine;
+    if (any(ExpectationVerdict::Kind::kOutside)) return ExitCode::kFailure;
+    return any(ExpectationVerdict::Kind::kInconclusive) ? ExitCode::kInconclusive : ExitCode::kSuccess;
   }
 
   const DispatchOptions& options_;
@@ -235,7 +235,7 @@ OptionTable dispatch_options(Arguments& arguments) {
     find_ranks(raw, options);
     fill_setup(raw, options);
     options.stop = stop_rule(raw);
-    settle_ranks(raw, options, "dispatch");
+    resolve_ranks(raw, options, "dispatch");
     if (options.start.place && options.start.place->rank > 0) return follow(options.start);
     return DispatchMeasurement(arguments, options).run();
   });

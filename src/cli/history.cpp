@@ -25,7 +25,7 @@
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
 #include "headroom/files/compressed_file.h"
-#include "headroom/history/series_story.h"
+#include "headroom/history/series_analysis.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 #include "headroom/results/record_files.h"
@@ -64,7 +64,7 @@ std::uint64_t time_of_file(const std::string& path) {
 }
 
 /// Uses the file's modification time if the records have none. Returns whether it did.
-bool give_time(std::vector<Record>& run, const std::string& path) {
+bool set_timestamp(std::vector<Record>& run, const std::string& path) {
   const auto& known = run.front().environment;
   if (known && known->timestamp != 0) return false;
   Environment environment = known ? *known : Environment{};
@@ -79,12 +79,12 @@ std::vector<FileResults> results_of(const std::string& operand, const std::strin
   std::error_code error;
   if (!std::filesystem::is_directory(operand, error)) return {results_of_file(operand, from)};
   FolderResults results = results_in_folder(operand, from);
-  for (const std::string& warning : results.warnings) say_sentence(warning);
+  for (const std::string& warning : results.warnings) print_sentence(warning);
   return std::move(results.files);
 }
 
 /// Replaces the machine of the file, which selects the series.
-void give_machine(std::vector<Record>& run, const std::string& machine) {
+void set_machine(std::vector<Record>& run, const std::string& machine) {
   const auto& known = run.front().environment;
   Environment environment = known ? *known : Environment{};
   environment.fingerprint = machine;
@@ -94,10 +94,10 @@ void give_machine(std::vector<Record>& run, const std::string& machine) {
 
 void append_runs(FileResults file, const std::string& machine, std::vector<std::vector<Record>>& runs) {
   for (std::vector<Record>& run : runs_of(std::move(file.records))) {
-    if (give_time(run, file.path)) {
-      say("{} has no time of measurement; using the time of the file", file.path.string());
+    if (set_timestamp(run, file.path)) {
+      print_message("{} has no time of measurement; using the time of the file", file.path.string());
     }
-    if (!machine.empty()) give_machine(run, machine);
+    if (!machine.empty()) set_machine(run, machine);
     runs.push_back(std::move(run));
   }
 }
@@ -121,7 +121,7 @@ std::uint64_t parse_age(const std::string& text) {
         break;
     }
   }
-  throw Error("--older-than " + in_quotes(text) +
+  throw Error("--older-than " + quote(text) +
               " is not an age; give hours, days, weeks or years: 36h, 90d, 12w, 1y");
 }
 
@@ -209,7 +209,7 @@ std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOpt
   if (!all.empty()) return all;
   if (options.series)
     throw Error(
-        fmt::format("{} has no series {}; headroom history lists them", in_quotes(store), *options.series));
+        fmt::format("{} has no series {}; headroom history lists them", quote(store), *options.series));
   const std::vector<std::string> known(names.begin(), names.end());
   std::string hint;
   for (const std::string& word : wanted) {
@@ -217,8 +217,8 @@ std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOpt
       throw Error(word + " is a run, not a series: use headroom show " + word + " instead");
     if (!names.contains(word)) hint += did_you_mean(word, known);
   }
-  throw Error(fmt::format("{} has no series that matches {}{}; headroom history lists them", in_quotes(store),
-                          in_quotes(join(options.words, " ")), hint));
+  throw Error(fmt::format("{} has no series that matches {}{}; headroom history lists them", quote(store),
+                          quote(join(options.words, " ")), hint));
 }
 
 void write_json(const std::string& file, const Json& json) {
@@ -226,76 +226,77 @@ void write_json(const std::string& file, const Json& json) {
 }
 
 /// `with_environments`: report other changes at each change.
-std::vector<SeriesStory> stories_of(Store& store, const std::vector<StoredSeries>& chosen,
-                                    const HistoryOptions& options, bool with_environments) {
+std::vector<SeriesAnalysis> analyse_all(Store& store, const std::vector<StoredSeries>& chosen,
+                                        const HistoryOptions& options, bool with_environments) {
   std::function<Environment(std::int64_t)> environment_of;
   if (with_environments) environment_of = [&store](std::int64_t run) { return store.environment(run); };
   const double least = parse_margin(options.min_magnitude);
-  std::vector<SeriesStory> stories;
+  std::vector<SeriesAnalysis> analyses;
   for (const StoredSeries& series : chosen)
-    stories.push_back(series_story(series, store.values(series.id), environment_of, least));
-  return stories;
+    analyses.push_back(series_analysis(series, store.values(series.id), environment_of, least));
+  return analyses;
 }
 
 /// The answer of --fail-on-regression, printed to `stream`.
-ExitCode answer(const std::vector<SeriesStory>& stories, const HistoryOptions& options, std::FILE* stream) {
-  if (!options.newest) return ExitCode::kFine;
-  const RegressionAnswer answer = regression_answer(stories, static_cast<std::size_t>(*options.newest));
+ExitCode answer(const std::vector<SeriesAnalysis>& analyses, const HistoryOptions& options,
+                std::FILE* stream) {
+  if (!options.newest) return ExitCode::kSuccess;
+  const RegressionAnswer answer = regression_answer(analyses, static_cast<std::size_t>(*options.newest));
   print_text(fmt::format("\n{}\n", answer.sentence), stream);
   return answer.exit;
 }
 
 ExitCode show_overview(Store& store, const HistoryOptions& options) {
   const std::vector<StoredRun> runs = store.runs(static_cast<std::size_t>(options.runs));
-  const std::vector<SeriesStory> stories = stories_of(store, store.series(), options, false);
+  const std::vector<SeriesAnalysis> analyses = analyse_all(store, store.series(), options, false);
   if (!options.json.empty()) {
     write_json(options.json, {{"store", store.name()},
-                              {"answer", changes_sentence(stories)},
+                              {"answer", changes_sentence(analyses)},
                               {"runs", runs_json(runs)},
-                              {"series", series_list_json(stories)}});
-    if (options.json == "-") return answer(stories, options, stderr);
+                              {"series", series_list_json(analyses)}});
+    if (options.json == "-") return answer(analyses, options, stderr);
   }
-  print_sheet(Sheet()
-                  .answer(changes_sentence(stories))
-                  .title("the last runs")
-                  .table(runs_table(runs))
-                  .title("series")
-                  .table(series_table(stories))
-                  .notes("in " + store.name()),
-              stdout);
-  return answer(stories, options, stdout);
+  print_view(View()
+                 .answer(changes_sentence(analyses))
+                 .title("the last runs")
+                 .table(runs_table(runs))
+                 .title("series")
+                 .table(series_table(analyses))
+                 .notes("in " + store.name()),
+             stdout);
+  return answer(analyses, options, stdout);
 }
 
 ExitCode show_series(Store& store, const HistoryOptions& options) {
   const std::vector<StoredSeries> chosen = select(store.series(), options, store.name());
   constexpr std::size_t kShownAtOnce = 3;
   const bool listed = chosen.size() > kShownAtOnce && !options.all && options.json.empty();
-  const std::vector<SeriesStory> stories = stories_of(store, chosen, options, !listed);
+  const std::vector<SeriesAnalysis> analyses = analyse_all(store, chosen, options, !listed);
   if (listed) {
-    print_sheet(Sheet()
-                    .answer(changes_sentence(stories))
-                    .table(series_table(stories))
-                    .notes(fmt::format("{} series match; give more words, --series N, or --all to plot each",
-                                       chosen.size())),
-                stdout);
-    return answer(stories, options, stdout);
+    print_view(View()
+                   .answer(changes_sentence(analyses))
+                   .table(series_table(analyses))
+                   .notes(fmt::format("{} series match; give more words, --series N, or --all to plot each",
+                                      chosen.size())),
+               stdout);
+    return answer(analyses, options, stdout);
   }
   Json list = Json::array();
-  std::vector<Sheet> sheets;
-  for (const SeriesStory& story : stories) {
-    sheets.push_back(series_sheet(story));
+  std::vector<View> views;
+  for (const SeriesAnalysis& analysis : analyses) {
+    views.push_back(series_view(analysis));
     if (options.json.empty()) continue;
-    Json json = series_json(story);
-    json["answer"] = sheets.back().answers();
+    Json json = series_json(analysis);
+    json["answer"] = views.back().answers();
     list.push_back(std::move(json));
   }
   if (!options.json.empty()) write_json(options.json, {{"store", store.name()}, {"series", std::move(list)}});
-  for (const Sheet& sheet : sheets) {
+  for (const View& view : views) {
     if (options.json == "-") break;
-    if (&sheet != &sheets.front()) std::fputs("\n", stdout);
-    print_sheet(sheet, stdout);
+    if (&view != &views.front()) std::fputs("\n", stdout);
+    print_view(view, stdout);
   }
-  return answer(stories, options, options.json == "-" ? stderr : stdout);
+  return answer(analyses, options, options.json == "-" ? stderr : stdout);
 }
 
 ExitCode make_site(const HistoryOptions& options) {
@@ -363,7 +364,7 @@ ExitCode export_runs(const std::string& place, std::string file, const std::vect
   for (const std::string& reference : references) runs.push_back(store->find_run(reference));
   std::size_t results = 0;
   FileWriter writer(file);
-  store->at_one_moment([&] {
+  store->read_snapshot([&] {
     if (references.empty()) runs = store->run_ids();
     write_json_text(
         runs.size(), [&](std::size_t at) { return store->environment(runs[at]); },
@@ -378,7 +379,7 @@ ExitCode export_runs(const std::string& place, std::string file, const std::vect
   print_text(
       fmt::format("{} of {} written to {}\n", counted(results, "result"), counted(runs.size(), "run"), file),
       stderr);
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 OptionTable history_export_options() {
@@ -409,11 +410,11 @@ struct ImportOptions {
 ExitCode import_files(const std::string& place, const ImportOptions& options, bool names_machine) {
   const auto& [max_memory, machine, from, files] = options;
   if (names_machine && (trimmed(machine).empty() || visible(machine) != machine || contains(machine, "\n")))
-    throw Error("--machine " + in_quotes(machine) + " is not a name: it must be printable and not empty");
+    throw Error("--machine " + quote(machine) + " is not a name: it must be printable and not empty");
   // Read all before storing any: an error in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
-    auto read = within_memory(max_memory, operand, [&] { return results_of(operand, from); });
+    auto read = with_memory_limit(max_memory, operand, [&] { return results_of(operand, from); });
     for (FileResults& file : read) append_runs(std::move(file), machine, runs);
   }
   if (runs.empty()) throw Error("no result in " + join(files, ", "));
@@ -423,7 +424,7 @@ ExitCode import_files(const std::string& place, const ImportOptions& options, bo
   print_text(fmt::format("{} added to {}, {} already there\n", counted(added, "run"), store->name(),
                          runs.size() - added),
              stdout);
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 OptionTable history_import_options() {
@@ -447,7 +448,7 @@ OptionTable history_import_options() {
                                           "set the machine of all results, instead of the one in the "
                                           "files; each machine has its own series")
                               .type_name("NAME");
-  declare_from(table, options.from);
+  declare_format(table, options.from);
   const std::string& place = add_store_option(table);
   table.add_no_follow();
   declare_max_memory(table, options.max_memory);
@@ -486,7 +487,7 @@ OptionTable history_prune_options() {
     print_text(fmt::format("{} removed from {}, and {} without results\n", counted(result.records, "result"),
                            store->name(), counted(result.runs, "run")),
                stdout);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   });
   return table;
 }
@@ -508,7 +509,7 @@ OptionTable history_verify_options() {
                 : fmt::format("{}: {}; headroom history repair removes or repairs them\n", store->name(),
                               counted(damages.size(), "problem"));
     print_text(text, stdout);
-    return damages.empty() ? ExitCode::kFine : ExitCode::kNo;
+    return damages.empty() ? ExitCode::kSuccess : ExitCode::kFailure;
   });
   return table;
 }
@@ -526,13 +527,13 @@ OptionTable history_repair_options() {
     open_store(place, StoreAccess::kRead);
     const auto store = open_store(place);
     const RepairResult result = store->repair();
-    if (!result.copy.empty()) say("the history before the repair is in {}", result.copy);
+    if (!result.copy.empty()) print_message("the history before the repair is in {}", result.copy);
     print_text(fmt::format("{}: {} and {} removed, {}, {} and {} series repaired\n", store->name(),
                            counted(result.runs_removed, "run"), counted(result.records_removed, "result"),
                            counted(result.records_mended, "result"), counted(result.runs_mended, "run"),
                            result.series_mended),
                stdout);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   });
   return table;
 }

@@ -32,7 +32,7 @@
 #include "headroom/process/affinity.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/metrics.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/report/text_plot.h"
 #include "headroom/schedule/runner.h"
 #include "headroom/schedule/session.h"
@@ -115,7 +115,7 @@ SweepAxes axes_of(const std::vector<SweepPoint>& points) {
   return axes;
 }
 
-void add_tables(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& gpu) {
+void add_tables(View& view, const std::vector<SweepPoint>& points, const std::string& gpu) {
   const SweepAxes axes = axes_of(points);
   const bool on_cpu = gpu.empty();
   std::vector<Bandwidth> measured;
@@ -143,8 +143,7 @@ void add_tables(Sheet& sheet, const std::vector<SweepPoint>& points, const std::
     peaks.row(row);
   }
   const std::string of = on_cpu ? "" : gpu + ": ";
-  sheet
-      .title(of +
+  view.title(of +
              "bandwidth in GB/s of the best access pattern: median, half-width of its 95 % interval (?: too "
              "few samples)")
       .table(std::move(bandwidth))
@@ -171,7 +170,7 @@ std::string rate_of(const SweepPoint& point, const char* unit) {
 }
 
 /// Adds the read bandwidth of the largest working set and the highest peak.
-void answer_device(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& device) {
+void answer_device(View& view, const std::vector<SweepPoint>& points, const std::string& device) {
   const SweepPoint *memory = nullptr, *peak = nullptr;
   for (const SweepPoint& point : points) {
     const bool is_larger = memory == nullptr || point.bytes > memory->bytes ||
@@ -187,7 +186,7 @@ void answer_device(Sheet& sheet, const std::vector<SweepPoint>& points, const st
   if (peak != nullptr) {
     parts.push_back("computes at most " + rate_of(*peak, operation_rate(peak->dtype)) + " in " + peak->dtype);
   }
-  if (!parts.empty()) sheet.answer(device + " " + join(parts, ", "));
+  if (!parts.empty()) view.answer(device + " " + join(parts, ", "));
 }
 
 struct MachineOptions {
@@ -290,24 +289,24 @@ std::string devices_text(const MachineDevices& found) {
 }
 
 /// `gpu`: the device that is not the CPU; empty: "cuda".
-Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu) {
+View sweep_view(const std::vector<SweepPoint>& points, const std::string& gpu) {
   std::vector<std::string> devices;
   for (const SweepPoint& point : points) {
     if (std::ranges::find(devices, point.device) == devices.end()) devices.push_back(point.device);
   }
   if (devices.empty()) devices.emplace_back("cpu");
-  Sheet sheet;
+  View view;
   for (const std::string& device : devices) {
     std::vector<SweepPoint> own;
     std::ranges::copy_if(points, std::back_inserter(own),
                          [&](const SweepPoint& point) { return point.device == device; });
     const bool on_cpu = device == "cpu";
     const std::string name = on_cpu ? "" : gpu.empty() ? device : gpu;
-    answer_device(sheet, own, on_cpu ? "this CPU" : name);
-    add_tables(sheet, own, name);
-    sheet.drawing(plot(own, on_cpu));
+    answer_device(view, own, on_cpu ? "this CPU" : name);
+    add_tables(view, own, name);
+    view.drawing(plot(own, on_cpu));
   }
-  return sheet;
+  return view;
 }
 
 ExitCode show(const MachineOptions& options, const Arguments& arguments) {
@@ -319,11 +318,11 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   const Topology topology = read_topology();
   const std::atomic<bool>& interrupted = interrupt_flag();
   const MachineDevices devices = find_devices(interrupted);
-  Sheet facts;
+  View facts;
   facts.drawing(topology_text(topology, fingerprint) + devices_text(devices));
   if (options.topology_only) {
-    print_sheet(Sheet().answer(topology_answer(topology)).append(facts), shown);
-    return ExitCode::kFine;
+    print_view(View().answer(topology_answer(topology)).append(facts), shown);
+    return ExitCode::kSuccess;
   }
 
   const std::filesystem::path path = stored_sweep(fingerprint);
@@ -344,16 +343,16 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
   std::vector<const Record*> measured;
   for (const Record& record : records) measured.push_back(&record);
-  Sheet sheet;
-  sheet.append(facts).append(sweep_sheet(sweep_points(records), gpu));
-  answer_doubts(sheet, measured, "points");
-  print_sheet(sheet, shown);
+  View view;
+  view.append(facts).append(sweep_view(sweep_points(records), gpu));
+  answer_doubts(view, measured, "points");
+  print_view(view, shown);
   if (interrupted) {
-    say("interrupted; the stored measurement is unchanged");
+    print_message("interrupted; the stored measurement is unchanged");
     return ExitCode::kInterrupted;
   }
   if (!options.stored) print_text(fmt::format("\nstored in {}\n", path.string()), shown);
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -383,7 +382,7 @@ OptionTable machine_options(Arguments& arguments) {
     try {
       return show(options, arguments);
     } catch (const Interrupted&) {
-      say("interrupted before anything was measured");
+      print_message("interrupted before anything was measured");
       return ExitCode::kInterrupted;
     }
   });

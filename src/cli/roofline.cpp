@@ -52,7 +52,7 @@ std::string fingerprint_of(const std::vector<Record>& records, const std::string
 
 std::vector<Record> records_of(const std::string& operand, const RooflineOptions& options) {
   OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
-  for (const std::string& warning : found.warnings) say_sentence(warning);
+  for (const std::string& warning : found.warnings) print_sentence(warning);
   return found.take_records();
 }
 
@@ -98,14 +98,14 @@ ExitCode show(const RooflineOptions& options) {
   const Roofline roofline = read_roofline(options);
   if (!options.svg.empty())
     write_file_atomically(options.svg, roofline_svg(roofline, "roofline of " + options.run));
-  const Sheet sheet = roofline_sheet(roofline, terminal_width(stdout));
+  const View view = roofline_view(roofline, terminal_width(stdout));
   if (!options.json.empty()) {
     Json json = roofline_json(roofline);
-    json["answer"] = sheet.answers();
+    json["answer"] = view.answers();
     write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(json) + "\n");
   }
-  if (options.json != "-") print_sheet(sheet, stdout);
-  return ExitCode::kFine;
+  if (options.json != "-") print_view(view, stdout);
+  return ExitCode::kSuccess;
 }
 
 }  // namespace

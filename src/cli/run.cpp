@@ -48,7 +48,7 @@
 #include "headroom/record/targets.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/report/text_plot.h"
 #include "headroom/results/compared_sides.h"
 #include "headroom/results/record_files.h"
@@ -147,7 +147,7 @@ Table distribution_table(const std::vector<Record>& records) {
 }
 
 /// "[2/6] gemv D=1024, process 1 of 3, 12 rounds, 0.8 of at most 5 s".
-std::string where_text(const Progress& at) {
+std::string progress_text(const Progress& at) {
   std::string text = fmt::format("[{}/{}] {}", at.group + 1, at.groups, at.title);
   if (at.processes > 1) text += fmt::format(", process {} of {}", at.process + 1, at.processes);
   text += fmt::format(", {}, {:.1f} of at most {:.0f} s", counted(at.rounds, "round"),
@@ -157,7 +157,7 @@ std::string where_text(const Progress& at) {
                              : text;
 }
 
-std::string fitting(const std::string& text, std::size_t rows) {
+std::string first_rows(const std::string& text, std::size_t rows) {
   std::size_t end = 0, lines = 0;
   while (lines + 1 < rows && end < text.size()) {
     const std::size_t line_end = text.find('\n', end);
@@ -263,9 +263,9 @@ void LiveRun::draw(const std::vector<Record>& records) {
     std::fputs(kEnter, stderr);
   }
   is_drawn_ = true;
-  Sheet sheet;
-  sheet.answer(where_text(progress_)).table(run_table(records)).table(distribution_table(records));
-  const std::string text = fitting(sheet.text(form_for(stderr, false)), terminal_rows());
+  View view;
+  view.answer(progress_text(progress_)).table(run_table(records)).table(distribution_table(records));
+  const std::string text = first_rows(view.text(table_form(stderr, false)), terminal_rows());
   std::fputs(kClear, stderr);
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
@@ -307,11 +307,11 @@ void report_traces(const std::string& folder, const std::vector<Record>& records
     if (untraced == extra.end()) continue;
     const std::string what = "no trace of " + case_name(record) + " by " + record.model.backend + " [" +
                              record.runner + "]: " + untraced->second;
-    if (said.insert(what).second) say_sentence(what);
+    if (said.insert(what).second) print_sentence(what);
   }
   if (files.empty()) return;
-  say("{} in {}; for example: headroom trace {} {}", counted(files.size(), "trace"), folder,
-      of_gpu.empty() ? "ops" : "kernels", in_quotes(of_gpu.empty() ? *files.begin() : of_gpu));
+  print_message("{} in {}; for example: headroom trace {} {}", counted(files.size(), "trace"), folder,
+                of_gpu.empty() ? "ops" : "kernels", quote(of_gpu.empty() ? *files.begin() : of_gpu));
 }
 
 /// Appends "gpu_utilization" and "mm_conv_utilization", as PyTorch's benchmark_utilization defines them,
@@ -355,7 +355,7 @@ class TunedVariants final : public TuningStore {
   void choose(const std::string& key, const std::string& variant) override;
 
  private:
-  std::string with_isa(const std::string& key) const;
+  std::string isa_key(const std::string& key) const;
 
   std::filesystem::path path_;  ///< empty without a cache folder
   std::string isa_;
@@ -396,7 +396,7 @@ std::map<std::string, std::string> read_variants(const std::filesystem::path& pa
 
 /// "yes (the kernel's policy: madvise)".
 std::string huge_pages_of(const SessionRequest& request) {
-  static_cast<void>(page_wish());  // throws before runners do
+  static_cast<void>(page_policy());  // throws before runners do
   const char* inherited = std::getenv(kHugePagesVariable);
   std::string wish = inherited == nullptr || *inherited == '\0' ? "yes" : inherited;
   for (const auto& [name, value] : request.environment) {
@@ -471,56 +471,58 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
 }
 
 /// Returns whether results exceed the machine's limits, after reporting them.
-bool tell_miscounted(const std::vector<Record>& records) {
+bool report_miscounted(const std::vector<Record>& records) {
   const auto count = std::ranges::count_if(
       records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
   if (count == 0) return false;
-  say("{} result{} above the limits of this machine, which is impossible: the declared bytes or FLOPs are "
+  print_message(
+      "{} result{} above the limits of this machine, which is impossible: the declared bytes or FLOPs are "
       "wrong; neither ranked nor averaged",
       count, count == 1 ? " lies" : "s lie");
   return true;
 }
 
 ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
-  const bool miscounted = tell_miscounted(records);
-  if (miscounted || any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
+  const bool miscounted = report_miscounted(records);
+  if (miscounted || any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kFailure;
   const bool unreached = std::ranges::any_of(records, is_unreached);
-  if (!fail_below_target) return unreached ? ExitCode::kInconclusive : ExitCode::kFine;
+  if (!fail_below_target) return unreached ? ExitCode::kInconclusive : ExitCode::kSuccess;
   const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
   if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
-    return ExitCode::kNo;
+    return ExitCode::kFailure;
   }
   const bool inconclusive = unreached || any([](const Record& record) {
                               return target_verdict(record) == TargetVerdict::kInconclusive;
                             });
-  return inconclusive ? ExitCode::kInconclusive : ExitCode::kFine;
+  return inconclusive ? ExitCode::kInconclusive : ExitCode::kSuccess;
 }
 
 /// Returns kInconclusive if there is nothing to store.
 ExitCode store_run_spreads(const std::vector<Record>& records) {
   const RunSpreads spreads = spreads_of(records, "");
   if (spreads.empty()) {
-    say("no run-to-run spread stored: no metric was measured in two runs");
+    print_message("no run-to-run spread stored: no metric was measured in two runs");
     return ExitCode::kInconclusive;
   }
   std::vector<double> shares;
   for (const auto& [name, known] : spreads) shares.push_back(known.values->log_sd);
   const std::string path = store_spreads(records.front().environment->fingerprint, spreads);
-  say("run-to-run spread {} (standard deviation; median of {} metrics, at most {}); stored in {}",
-      format_percent(median(shares)), spreads.size(), format_percent(std::ranges::max(shares)), path);
-  return ExitCode::kFine;
+  print_message("run-to-run spread {} (standard deviation; median of {} metrics, at most {}); stored in {}",
+                format_percent(median(shares)), spreads.size(), format_percent(std::ranges::max(shares)),
+                path);
+  return ExitCode::kSuccess;
 }
 
-void tell_missing_limits(const SessionRequest& request) {
+void report_missing_limits(const SessionRequest& request) {
   if (!request.limits) return;
   std::vector<std::string> runners;
   for (const RunnerCommand& command : request.runners) runners.push_back(command.path);
-  for (const std::string& sentence : missing_limits_of(runners)) say_sentence(sentence);
+  for (const std::string& sentence : missing_limits_of(runners)) print_sentence(sentence);
 }
 
 /// Only the first backend of each experiment is compared.
-void tell_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
-                            const std::vector<RunnerOffer>& offers) {
+void report_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
+                              const std::vector<RunnerOffer>& offers) {
   if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
   std::set<std::string> left_out;
   for (const Group& group : groups) {
@@ -532,7 +534,8 @@ void tell_left_out_backends(const SessionRequest& request, const std::vector<Gro
     }
   }
   if (left_out.empty()) return;
-  say("measuring only the first backend of each experiment; --backend selects others ({}), --all-backends "
+  print_message(
+      "measuring only the first backend of each experiment; --backend selects others ({}), --all-backends "
       "all",
       join(std::vector<std::string>(left_out.begin(), left_out.end()), ", "));
 }
@@ -544,7 +547,7 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
     return std::make_unique<LiveRun>(session.labels(), session.environment(), std::move(on_records),
                                      std::move(on_round));
   }
-  if (options.live) say("--live needs a terminal on standard error: measuring without it");
+  if (options.live) print_message("--live needs a terminal on standard error: measuring without it");
   return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
 }
 
@@ -565,7 +568,7 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   const RecordFiles files = files_of(options);
   std::vector<Record> all;
   for (int run = 1; run <= kRuns && !interrupted; ++run) {
-    say("run {} of {}", run, kRuns);
+    print_message("run {} of {}", run, kRuns);
     const auto environment = environment_of(arguments, options);
     TunedVariants tuned(environment->fingerprint, false);
     SessionRequest request = options.request;
@@ -579,10 +582,10 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   }
   if (all.empty()) throw Error("--calibrate-noise: no run was measured, nothing is stored");
   JoinedRecords joined = join_duplicates(std::move(all));
-  print_sheet(run_sheet(joined.records), files.uses_stdout() ? stderr : stdout, options.markdown);
+  print_view(run_view(joined.records), files.uses_stdout() ? stderr : stdout, options.markdown);
   files.finish(joined.records);
   const ExitCode stored = store_run_spreads(joined.records);
-  return interrupted ? tell_interrupted() : stored;
+  return interrupted ? report_interrupted() : stored;
 }
 
 class RunMeasurement final : public Measurement {
@@ -602,16 +605,17 @@ class RunMeasurement final : public Measurement {
     SessionRequest request = options_.request;
     request.tuning = &tuned;
     Session session(std::move(request), environment, interrupt_flag());
-    for (const std::string& reason : session.left_out()) say("without {}", reason);
-    for (const std::string& reason : session.unfit()) say("{}; measuring the others without it", reason);
+    for (const std::string& reason : session.left_out()) print_message("without {}", reason);
+    for (const std::string& reason : session.unusable_runners())
+      print_message("{}; measuring the others without it", reason);
     if (options_.list) return list(session.offers(), options_.json);
-    lacks_runners_ = !session.unfit().empty();
-    tell_missing_limits(options_.request);
+    lacks_runners_ = !session.unusable_runners().empty();
+    report_missing_limits(options_.request);
     std::vector<Group> groups = session.groups();
-    tell_left_out_backends(options_.request, groups, session.offers());
+    report_left_out_backends(options_.request, groups, session.offers());
     const std::string& traces = options_.request.traces;
     if (!traces.empty()) require_traces(traces, groups, session.offers());
-    const auto busy = warn_when_busy(most_threads(groups));
+    const auto busy = warn_when_busy(max_threads(groups));
     QuotaWatch quota;
     journal().begin(*session.environment(), session.labels());
     if (before_ != nullptr) take_finished(groups, session.environment());
@@ -623,7 +627,7 @@ class RunMeasurement final : public Measurement {
       quota.note(finished);
     };
     const auto on_records = [&](const std::vector<Record>& finished) {
-      for (const std::string& problem : problems) say_sentence(problem);
+      for (const std::string& problem : problems) print_sentence(problem);
       add(finished);
     };
     const auto progress = observer_of(options_, session, on_records,
@@ -643,19 +647,19 @@ class RunMeasurement final : public Measurement {
       for (Record& record : taken.records) record.environment = environment;
       take(taken);
     }
-    say("{} group{} taken from that run, {} to measure", before_->finished.size(),
-        before_->finished.size() == 1 ? " is" : "s are", groups.size());
+    print_message("{} group{} taken from that run, {} to measure", before_->finished.size(),
+                  before_->finished.size() == 1 ? " is" : "s are", groups.size());
     std::error_code error;
     std::filesystem::remove(before_->path, error);
   }
 
-  void report_more() override {
+  void print_extras() override {
     if (!options_.request.traces.empty()) report_traces(options_.request.traces, records());
   }
 
   ExitCode verdict() override {
-    if (options_.list) return ExitCode::kFine;
-    return lacks_runners_ ? ExitCode::kCannot : exit_code_of(records(), options_.fail_below_target);
+    if (options_.list) return ExitCode::kSuccess;
+    return lacks_runners_ ? ExitCode::kError : exit_code_of(records(), options_.fail_below_target);
   }
 
   const Arguments& arguments_;
@@ -671,7 +675,7 @@ ExitCode run_with(const Arguments& arguments, const RunOptions& options, const U
   try {
     return calibrate(arguments, options, interrupt_flag());
   } catch (const Interrupted&) {
-    say("interrupted before anything was measured");
+    print_message("interrupted before anything was measured");
     return ExitCode::kInterrupted;
   }
 }
@@ -680,7 +684,7 @@ ExitCode run_with(const Arguments& arguments, const RunOptions& options, const U
 /// killed, or it has another machine, functions of a dead process, or a secret in its command line.
 UnfinishedRun run_to_resume() {
   UnfinishedRun run = newest_unfinished("run");
-  say_sentence(run.sentence());
+  print_sentence(run.sentence());
   if (!run.is_whole_command) refuse(run, "a secret in its command line was not stored");
   const std::vector<std::string>& words = run.environment.command;
   if (std::ranges::any_of(words, [](const std::string& word) { return word.starts_with("--runner-socket"); }))
@@ -690,8 +694,7 @@ UnfinishedRun run_to_resume() {
   std::error_code error;
   std::filesystem::current_path(run.folder, error);
   if (error)
-    refuse(run,
-           fmt::format("cannot enter its folder {}: {}", in_quotes(run.folder.string()), error.message()));
+    refuse(run, fmt::format("cannot enter its folder {}: {}", quote(run.folder.string()), error.message()));
   return run;
 }
 
@@ -700,19 +703,19 @@ TunedVariants::TunedVariants(const std::string& fingerprint, bool anew)
   if (const char* isa = std::getenv("HEADROOM_ISA")) isa_ = isa;
 }
 
-std::string TunedVariants::with_isa(const std::string& key) const {
+std::string TunedVariants::isa_key(const std::string& key) const {
   return isa_.empty() ? key : key + " " + isa_;
 }
 
 std::optional<std::string> TunedVariants::chosen(const std::string& key) {
   const auto& variants = anew_ ? chosen_here_ : variants_;
-  const auto found = variants.find(with_isa(key));
+  const auto found = variants.find(isa_key(key));
   if (found == variants.end()) return std::nullopt;
   return found->second;
 }
 
 void TunedVariants::choose(const std::string& key, const std::string& variant) {
-  variants_[with_isa(key)] = chosen_here_[with_isa(key)] = variant;
+  variants_[isa_key(key)] = chosen_here_[isa_key(key)] = variant;
   if (path_.empty()) return;
   Json file{{"schema", kTuningSchema}, {"variants", variants_}};
   try {

@@ -44,11 +44,11 @@ constexpr const char* kShowFooter =
     "  headroom show trace.json.gz           the summary of a profiler trace\n"
     "  headroom show pytest.json --json -    results of another tool as records, with samples";
 
-using Titled = std::vector<std::pair<std::string, Sheet>>;
+using Titled = std::vector<std::pair<std::string, View>>;
 
 struct Shown {
   const std::vector<std::string>& operands;
-  const Titled& sheets;
+  const Titled& views;
   const std::string& store;
   const std::string& from;
 };
@@ -60,19 +60,19 @@ struct ShownForm {
   ExitCode (*print)(const Shown& shown);
 };
 
-void print_sheets(const Shown& shown, bool markdown) {
-  for (const auto& [title, sheet] : shown.sheets) {
-    if (&sheet != &shown.sheets.front().second) std::fputs("\n", stdout);
-    if (!title.empty()) print_sheet(Sheet().title(title), stdout, markdown);
-    print_sheet(sheet, stdout, markdown);
+void print_views(const Shown& shown, bool markdown) {
+  for (const auto& [title, view] : shown.views) {
+    if (&view != &shown.views.front().second) std::fputs("\n", stdout);
+    if (!title.empty()) print_view(View().title(title), stdout, markdown);
+    print_view(view, stdout, markdown);
   }
 }
 
 constexpr std::array kForms{
     ShownForm{"--markdown", "print the tables in Markdown", true,
               [](const Shown& shown) {
-                print_sheets(shown, true);
-                return ExitCode::kFine;
+                print_views(shown, true);
+                return ExitCode::kSuccess;
               }},
     ShownForm{"--html", "print a page for a browser (headroom report writes it to a file)", false,
               [](const Shown& shown) {
@@ -120,11 +120,11 @@ bool is_trace_file(const std::string& operand) {
   std::error_code ignored;
   if (operand.starts_with("@") || !std::filesystem::is_regular_file(operand, ignored)) return false;
   if (find_program_of_ours("headroom-trace").empty()) return false;
-  return run_program("headroom-trace", {"--is-trace", operand}) == ExitCode::kFine;
+  return run_program("headroom-trace", {"--is-trace", operand}) == ExitCode::kSuccess;
 }
 
 /// Reads the traces of a stored run again. Nothing if they are gone or the analysis wrote a file.
-std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, const ShowOptions& options) {
+std::optional<ExitCode> reanalyse_traces(const std::vector<Record>& records, const ShowOptions& options) {
   const auto& environment = records.front().environment;
   if (!environment || environment->command.size() < 3) return std::nullopt;
   const std::vector<std::string>& traces = environment->options.traces;
@@ -137,7 +137,7 @@ std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, co
   return show_traces({environment->command.begin() + 2, environment->command.end()}, traces, options);
 }
 
-Sheet headlines_sheet(const std::vector<Record>& records) {
+View headlines_view(const std::vector<Record>& records) {
   Table table({{"metric"}, {"of", Align::kLeft, ""}, {"rank"}, {"device"}, {"value", Align::kRight}});
   for (const Record& record : records) {
     const Record::Metric& metric = record.metric;
@@ -145,8 +145,8 @@ Sheet headlines_sheet(const std::vector<Record>& records) {
                value_text(metric.value, metric.unit, metric.name)});
   }
   const Record::Metric& first = records.front().metric;
-  Sheet sheet;
-  return sheet
+  View view;
+  return view
       .answer(fmt::format("{}: {} {}", records.front().model.name, first.name,
                           value_text(first.value, first.unit, first.name)))
       .table(std::move(table))
@@ -157,7 +157,7 @@ OperandRecords read_operands(const ShowOptions& options) {
   OperandRecords all;
   for (const std::string& operand : options.operands) {
     OperandRecords found = records_of_operand(operand, options.store, options.max_memory, options.from);
-    for (const std::string& warning : found.warnings) say_sentence(warning);
+    for (const std::string& warning : found.warnings) print_sentence(warning);
     std::ranges::move(found.files, std::back_inserter(all.files));
   }
   return all;
@@ -171,24 +171,24 @@ void require_metrics(const std::vector<FileResults>& files, const std::vector<st
   for (const std::string& name : names) {
     if (std::ranges::any_of(known, [&](const std::string& other) { return is_same_metric(name, other); }))
       continue;
-    throw Error("no result has the metric " + in_quotes(name) + "; the metrics are " +
+    throw Error("no result has the metric " + quote(name) + "; the metrics are " +
                 join(std::vector<std::string>(known.begin(), known.end()), ", "));
   }
 }
 
-Sheet sheet_of(const ShownRun& run, const MetricChoice& metrics) {
-  Sheet sheet = shown_records(run.records);
-  sheet.answer(run.note).table(metric_table(run.records, metrics));
-  if (!metrics.all && shows_cases(run.records)) sheet.notes(unshown_metrics_text(run.records));
-  return sheet;
+View record_view(const ShownRun& run, const MetricChoice& metrics) {
+  View view = shown_records(run.records);
+  view.answer(run.note).table(metric_table(run.records, metrics));
+  if (!metrics.all && shows_cases(run.records)) view.notes(unshown_metrics_text(run.records));
+  return view;
 }
 
-Titled sheets_of(std::vector<FileResults> files, const MetricChoice& metrics) {
+Titled views_of(std::vector<FileResults> files, const MetricChoice& metrics) {
   require_metrics(files, metrics.names);
-  Titled sheets;
+  Titled views;
   for (const ShownRun& run : runs_to_show(std::move(files)))
-    sheets.emplace_back(run.title, sheet_of(run, metrics));
-  return sheets;
+    views.emplace_back(run.title, record_view(run, metrics));
+  return views;
 }
 
 ExitCode show_all(const ShowOptions& options) {
@@ -208,22 +208,22 @@ ExitCode show_all(const ShowOptions& options) {
   const bool are_traces = std::ranges::all_of(
       found.files, [](const FileResults& file) { return std::ranges::all_of(file.records, is_trace); });
   if (are_traces && is_one && options.operands.front().starts_with("@") && !writes) {
-    if (const auto done = show_traces_again(found.files.front().records, options)) return *done;
+    if (const auto done = reanalyse_traces(found.files.front().records, options)) return *done;
   }
   const std::vector<Record> records = writes ? OperandRecords(found).take_records() : std::vector<Record>{};
   if (!files.uses_stdout()) {
-    const auto sheets = are_traces ? Titled{{"", headlines_sheet(found.take_records())}}
-                                   : sheets_of(std::move(found.files), options.metrics);
-    const Shown shown{options.operands, sheets, options.store, options.from};
+    const auto views = are_traces ? Titled{{"", headlines_view(found.take_records())}}
+                                  : views_of(std::move(found.files), options.metrics);
+    const Shown shown{options.operands, views, options.store, options.from};
     if (options.form() != nullptr) {
       const ExitCode printed = options.form()->print(shown);
-      if (printed != ExitCode::kFine) return printed;
+      if (printed != ExitCode::kSuccess) return printed;
     } else {
-      print_sheets(shown, false);
+      print_views(shown, false);
     }
   }
   files.finish(records);
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -242,7 +242,7 @@ OptionTable show_options(Arguments&) {
       .repeated();
   table.add_flag("--all-metrics", options.metrics.all,
                  "also show a table of every metric without a column: counters, CPU time");
-  declare_from(table, options.from);
+  declare_format(table, options.from);
   declare_record_files(table, options.json, options.oss);
   table.add_option("--store", options.store, "history to read runs from").completed_by(Completes::kFile);
   declare_max_memory(table, options.max_memory);

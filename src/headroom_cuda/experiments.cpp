@@ -54,7 +54,7 @@ void add_limits(Registry& registry) {
       .axis("pattern", {"fma", "mma", "wgmma"});
 }
 
-std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
+std::vector<std::string> backends_with(const std::vector<std::string>& peers) {
   std::vector<std::string> all{"cuda"};
   all.insert(all.end(), peers.begin(), peers.end());
   return all;
@@ -69,10 +69,10 @@ void register_cuda_experiments(Registry& registry) {
   registry.end_where_lost_with(lost_context);
   registry.describe_devices_with(describe_devices);
   add_seed_experiments(registry,
-                       {{gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},
-                        {gather_gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},
+                       {{gemv, backends_with(gemv_peers()), {{"cuda", gemv_variants()}}},
+                        {gather_gemv, backends_with(gemv_peers()), {{"cuda", gemv_variants()}}},
                         {layer_norm, {"cuda"}, {{"cuda", norm_variants()}}},
-                        {mlp_layer_norm_gelu, ours_and(mlp_peers()), {{"cuda", mlp_variants()}}}},
+                        {mlp_layer_norm_gelu, backends_with(mlp_peers()), {{"cuda", mlp_variants()}}}},
                        "cuda");
   add_llm_experiments(registry, llm_decode, {"cuda"}, "cuda");
   add_limits(registry);

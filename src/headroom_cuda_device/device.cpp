@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kDriver = "libcuda.so.1";
 constexpr int kLeastComputeCapability = 80;
 
-void ask_first_device(const LoadedLibrary& library, DriverAnswers& answers) {
+void query_first_device(const LoadedLibrary& library, DriverInfo& answers) {
   const auto get = library.function<decltype(cuDeviceGet)>("cuDeviceGet");
   const auto name_of = library.function<decltype(cuDeviceGetName)>("cuDeviceGetName");
   const auto attribute_of = library.function<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
@@ -51,7 +51,7 @@ std::string no_visible_device(const std::optional<std::string>& visible) {
       *visible);
 }
 
-void ask(const LoadedLibrary& library, DriverAnswers& answers) {
+void ask(const LoadedLibrary& library, DriverInfo& answers) {
   const auto version = library.function<decltype(cuDriverGetVersion)>("cuDriverGetVersion");
   const auto init = library.function<decltype(cuInit)>("cuInit");
   const auto count = library.function<decltype(cuDeviceGetCount)>("cuDeviceGetCount");
@@ -70,13 +70,13 @@ void ask(const LoadedLibrary& library, DriverAnswers& answers) {
     return;
   }
   count(&answers.devices);
-  if (answers.devices > 0) ask_first_device(library, answers);
+  if (answers.devices > 0) query_first_device(library, answers);
 }
 
 constexpr int kDevice = 0;
 
 /// NVML writes the PCI domain with eight digits, CUDA with four.
-bool is_same_place(const std::string& a, const std::string& b) {
+bool is_same_bus_id(const std::string& a, const std::string& b) {
   const std::string& longer = a.size() < b.size() ? b : a;
   const std::string& shorter = a.size() < b.size() ? a : b;
   if (shorter.empty()) return false;
@@ -98,8 +98,8 @@ void check_launch(const char* kernel) {
   check(cudaGetLastError(), kernel);
 }
 
-DriverAnswers ask_driver() {
-  DriverAnswers answers;
+DriverInfo query_driver() {
+  DriverInfo answers;
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) answers.visible = visible;
   try {
     LoadedLibrary library(kDriver);
@@ -111,7 +111,7 @@ DriverAnswers ask_driver() {
   return answers;
 }
 
-std::string device_problem(const DriverAnswers& driver, int built_with) {
+std::string device_problem(const DriverInfo& driver, int built_with) {
   if (!driver.load_error.empty()) {
     return fmt::format("no CUDA device: {} was not found; install NVIDIA's driver ({})", kDriver,
                        driver.load_error);
@@ -138,7 +138,7 @@ std::string device_problem(const DriverAnswers& driver, int built_with) {
 }
 
 void require_device() {
-  const std::string problem = device_problem(ask_driver(), CUDART_VERSION);
+  const std::string problem = device_problem(query_driver(), CUDART_VERSION);
   if (!problem.empty()) throw Error(problem);
 }
 
@@ -216,14 +216,14 @@ std::vector<DeviceDescription> visible_devices() {
   return devices;
 }
 
-std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen,
-                                      std::vector<DeviceDescription> told) {
+std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& from_cuda,
+                                      std::vector<DeviceDescription> from_nvml) {
   std::vector<DeviceDescription> all;
-  for (const DeviceDescription& device : seen) {
-    const auto same = std::ranges::find_if(told, [&](const DeviceDescription& other) {
-      return is_same_place(other.pci_bus_id, device.pci_bus_id);
+  for (const DeviceDescription& device : from_cuda) {
+    const auto same = std::ranges::find_if(from_nvml, [&](const DeviceDescription& other) {
+      return is_same_bus_id(other.pci_bus_id, device.pci_bus_id);
     });
-    if (same == told.end()) {
+    if (same == from_nvml.end()) {
       all.push_back(device);
       continue;
     }
@@ -237,22 +237,22 @@ std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen
     }
     all.push_back(both);
   }
-  std::ranges::copy_if(told, std::back_inserter(all), [&](const DeviceDescription& device) {
-    return std::ranges::none_of(seen, [&](const DeviceDescription& other) {
-      return is_same_place(other.pci_bus_id, device.pci_bus_id);
+  std::ranges::copy_if(from_nvml, std::back_inserter(all), [&](const DeviceDescription& device) {
+    return std::ranges::none_of(from_cuda, [&](const DeviceDescription& other) {
+      return is_same_bus_id(other.pci_bus_id, device.pci_bus_id);
     });
   });
   return all;
 }
 
 std::vector<DeviceDescription> describe_devices() {
-  std::vector<DeviceDescription> seen;
+  std::vector<DeviceDescription> from_cuda;
   try {
-    seen = visible_devices();
+    from_cuda = visible_devices();
   } catch (const Error&) {
     // The case's CUDA error matters more.
   }
-  return merged(seen, nvml::describe_gpus());
+  return merged(from_cuda, nvml::describe_gpus());
 }
 
 }  // namespace headroom::cuda

@@ -16,7 +16,7 @@
 namespace headroom::cuda {
 
 /// What NVIDIA's driver reports.
-struct DriverAnswers {
+struct DriverInfo {
   std::string load_error;                   ///< why libcuda.so.1 could not be loaded; empty: loaded
   int version = 0;                          ///< newest CUDA version supported, 13000 for 13.0
   int init_status = 0;                      ///< result of cuInit
@@ -27,10 +27,10 @@ struct DriverAnswers {
   std::optional<std::string> visible = {};  ///< CUDA_VISIBLE_DEVICES
 };
 
-DriverAnswers ask_driver();
+DriverInfo query_driver();
 
 /// Returns the reason why a program built with CUDA `built_with` (13000) cannot run, with the remedy, or "".
-std::string device_problem(const DriverAnswers& driver, int built_with);
+std::string device_problem(const DriverInfo& driver, int built_with);
 
 /// Throws Error without a usable CUDA device.
 void require_device();
@@ -84,8 +84,8 @@ std::shared_ptr<Device> device_of(State& state);
 std::vector<DeviceDescription> visible_devices();
 
 /// By PCI bus id: `seen` (CUDA) completed from `told` (NVML), then the rest of `told`.
-std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen,
-                                      std::vector<DeviceDescription> told);
+std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& from_cuda,
+                                      std::vector<DeviceDescription> from_nvml);
 
 /// Usable GPUs first. Never throws Error.
 std::vector<DeviceDescription> describe_devices();

@@ -107,7 +107,7 @@ void LaunchGraphs::drop_others(std::span<const GraphRuns> plan) {
   });
 }
 
-LaunchTimer::LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture,
+LaunchTimer::LaunchTimer(Device& device, const Launch& launch, std::size_t copies, RunWrapper around_capture,
                          Capture capture)
     : device_(device),
       launch_(launch),
@@ -179,7 +179,7 @@ double LaunchTimer::elapsed_ns() {
   return static_cast<double>(milliseconds) * 1e6;
 }
 
-void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture,
+void measure_on_device(State& state, Device& device, const Launch& launch, RunWrapper around_capture,
                        Capture capture) {
   LaunchTimer timer(device, launch, state.copies(), std::move(around_capture), capture);
   state.note("launches", timer.launches_one_by_one() ? "one by one" : "captured into graphs");

@@ -62,7 +62,7 @@ class LaunchGraphs {
  public:
   /// `launch` and the stream must outlive this. `around_capture` wraps each capture, for allocators that must
   /// know.
-  LaunchGraphs(const Launch& launch, std::size_t copies, cudaStream_t stream, Surround around_capture = {})
+  LaunchGraphs(const Launch& launch, std::size_t copies, cudaStream_t stream, RunWrapper around_capture = {})
       : launch_(launch), copies_(copies), stream_(stream), around_capture_(std::move(around_capture)) {}
 
   /// Captures missing graphs. Drops earlier ones when many are kept. Throws Error.
@@ -76,7 +76,7 @@ class LaunchGraphs {
   const Launch& launch_;
   std::size_t copies_;
   cudaStream_t stream_;
-  Surround around_capture_;
+  RunWrapper around_capture_;
   std::map<GraphShape, GraphExecutable> graphs_;
   std::size_t launches_ = 0;  ///< in all graphs
 };
@@ -89,7 +89,7 @@ enum class Capture { kShort, kNone };
 class LaunchTimer {
  public:
   /// `device` and `launch` must outlive this. Launches some iterations to find out whether they are long.
-  LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture = {},
+  LaunchTimer(Device& device, const Launch& launch, std::size_t copies, RunWrapper around_capture = {},
               Capture capture = Capture::kShort);
   ~LaunchTimer();
   LaunchTimer(const LaunchTimer&) = delete;
@@ -120,7 +120,7 @@ class LaunchTimer {
 
 /// Measures `launch` until the case is released, rotating over state.copies(). Notes whether launches are
 /// captured.
-void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture = {},
+void measure_on_device(State& state, Device& device, const Launch& launch, RunWrapper around_capture = {},
                        Capture capture = Capture::kShort);
 
 }  // namespace headroom::cuda

@@ -39,7 +39,7 @@ StreamGate::~StreamGate() {
 }
 
 void StreamGate::close(cudaStream_t stream) {
-  if (is_useless_) return;
+  if (is_disabled_) return;
   __atomic_store_n(&flags_->is_open, 0U, __ATOMIC_RELEASE);
   hold<<<1, 1, 0, stream>>>(&device_flags_->is_open, &device_flags_->gave_up);
   check_launch("the kernel that holds a stream");
@@ -51,7 +51,7 @@ void StreamGate::open() {
 
 bool StreamGate::timed_out() {
   const bool gave_up = __atomic_load_n(&flags_->gave_up, __ATOMIC_ACQUIRE) != 0;
-  if (gave_up) is_useless_ = true;
+  if (gave_up) is_disabled_ = true;
   __atomic_store_n(&flags_->gave_up, 0U, __ATOMIC_RELEASE);
   return gave_up;
 }

@@ -30,7 +30,7 @@ class StreamGate {
 
   Flags* flags_ = nullptr;         ///< host memory mapped to the device
   Flags* device_flags_ = nullptr;  ///< its device address
-  bool is_useless_ = false;
+  bool is_disabled_ = false;
 };
 
 }  // namespace headroom::cuda

@@ -62,22 +62,22 @@ std::vector<FileAnalysis> gather(std::vector<FileAnalysis> mine) {
   return all;
 }
 
-ExitCode analyze(cli::Arguments arguments, const cli::TraceCrew& crew) {
+ExitCode analyze(cli::Arguments arguments, const cli::TraceProcessGroup& group) {
   return cli::analysis_options(
              arguments, {},
-             [&](const cli::TraceOptions& options) { return cli::analyze_traces(options, crew); })
+             [&](const cli::TraceOptions& options) { return cli::analyze_traces(options, group); })
       .run(arguments);
 }
 
 ExitCode run(const cli::Arguments& arguments, int index, int size) {
   bool gathered = false;
-  cli::TraceCrew crew{static_cast<std::size_t>(index), static_cast<std::size_t>(size), {}};
-  crew.gather = [&gathered](std::vector<FileAnalysis> mine) {
+  cli::TraceProcessGroup group{static_cast<std::size_t>(index), static_cast<std::size_t>(size), {}};
+  group.gather = [&gathered](std::vector<FileAnalysis> mine) {
     gathered = true;
     return gather(std::move(mine));
   };
   try {
-    return analyze(arguments, crew);
+    return analyze(arguments, group);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "headroom-trace-mpi: %s\n", error.what());
     // Process 0 waits: send an empty part with the reason.
@@ -86,7 +86,7 @@ ExitCode run(const cli::Arguments& arguments, int index, int size) {
       failure.error = error.what();
       gather({failure});
     }
-    return ExitCode::kCannot;
+    return ExitCode::kError;
   }
 }
 
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   if (rank != 0) {
     if (std::freopen("/dev/null", "w", stdout) == nullptr ||
         std::freopen("/dev/null", "w", stderr) == nullptr)
-      MPI_Abort(MPI_COMM_WORLD, static_cast<int>(headroom::ExitCode::kCannot));
+      MPI_Abort(MPI_COMM_WORLD, static_cast<int>(headroom::ExitCode::kError));
   }
   const auto code = headroom::mpi::run({argv + 1, argv + argc}, rank, size);
   std::fflush(nullptr);

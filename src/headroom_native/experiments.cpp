@@ -81,11 +81,11 @@ Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*
 /// Adds the function as a backend of all experiments that it can serve.
 void add_peer(Registry& registry, Peers& peers, const std::string& text) {
   PeerRequest request = parse_peer(text);
-  with_context("--peer " + in_quotes(text), [&] {
+  with_context("--peer " + quote(text), [&] {
     for (const char* name : {"gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu"}) {
       for (const std::string& backend : registry.find(name)->backends()) {
         if (backend == request.name)
-          throw Error("backend " + in_quotes(backend) + " exists already: choose another with name=NAME");
+          throw Error("backend " + quote(backend) + " exists already: choose another with name=NAME");
       }
     }
     std::string name = request.name;
@@ -108,7 +108,7 @@ void take_arguments(Registry& registry, Peers& peers, const std::vector<std::str
       throw Error("--peer needs a value: PATH:SYMBOL");
     }
   }
-  if (!of_models.empty()) offer_llm(registry, of_models);
+  if (!of_models.empty()) register_llm(registry, of_models);
 }
 
 }  // namespace

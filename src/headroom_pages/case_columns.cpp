@@ -13,7 +13,7 @@
 #include "headroom/record/noise.h"
 #include "headroom/record/record_json.h"
 #include "headroom/record/targets.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -97,7 +97,7 @@ void set_measurement(Columns& columns, const CaseRow& row) {
   if (record.metric.target_share) columns.set("target_share", *record.metric.target_share);
   columns.set("target_at", target_on_scale_of(timed, record));
   columns.set("verdict", verdict_of(record));
-  columns.set("marks", text_or_null(letters(noise_marks(timed))));
+  columns.set("marks", text_or_null(flag_letters(case_flags(timed))));
   set_ratio(columns, timed);
   set_modes(columns, timed);
 }
@@ -290,7 +290,7 @@ Json histogram_of(const Record& record) {
 Json case_columns(const std::vector<Record>& records, const std::vector<CaseRow>& rows,
                   const std::vector<const Environment*>& environments, TextIndex& texts) {
   const CaseDifferences differ(records);
-  const std::size_t numbers = numbers_that_fit(rows.size());
+  const std::size_t numbers = limited_numbers(rows.size());
   Columns columns;
   for (const CaseRow& row : rows) {
     const Record& record = row.any();
@@ -370,7 +370,7 @@ Json sample_summary(const Record& record, std::size_t most) {
   return summary;
 }
 
-std::size_t numbers_that_fit(std::size_t records) {
+std::size_t limited_numbers(std::size_t records) {
   constexpr std::size_t kOfPage = 60'000, kLeast = 12, kMost = 3'000;
   return std::clamp(kOfPage / std::max<std::size_t>(1, records), kLeast, kMost);
 }

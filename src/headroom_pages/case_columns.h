@@ -98,6 +98,6 @@ Json run_json(const std::vector<Record>& records);
 Json sample_summary(const Record& record, std::size_t most);
 
 /// A record's share of a page's budget of sample numbers.
-std::size_t numbers_that_fit(std::size_t records);
+std::size_t limited_numbers(std::size_t records);
 
 }  // namespace headroom

@@ -12,7 +12,7 @@
 #include "headroom/record/record_json.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/roofline.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom_pages/case_columns.h"
 #include "headroom_trace/findings/findings.h"
 #include "headroom_trace/ranks/rank_summary.h"
@@ -22,9 +22,9 @@ namespace headroom {
 namespace {
 
 Json marks_json(const std::vector<CaseRow>& rows) {
-  NoiseMarks marks;
-  for (const CaseRow& row : rows) marks |= noise_marks(row.latency != nullptr ? *row.latency : row.any());
-  return mark_meanings(marks);
+  CaseFlags marks;
+  for (const CaseRow& row : rows) marks |= case_flags(row.latency != nullptr ? *row.latency : row.any());
+  return flag_meanings(marks);
 }
 
 /// A shift function costs 18 intervals and 60 numbers.
@@ -230,8 +230,8 @@ PageSection run_section(std::string title, const std::vector<Record>& records,
   const std::vector<CaseRow> rows = case_rows(records);
   const Roofline roofline = roofline_of(records);
   const std::vector<const Environment*> environments = environments_of(records);
-  Json told = Json::array();
-  for (const Environment* environment : environments) told.push_back(environment_facts(*environment));
+  Json facts = Json::array();
+  for (const Environment* environment : environments) facts.push_back(environment_facts(*environment));
   TextIndex texts;
   Json cases = case_columns(records, rows, environments, texts);
   Json data{{"answers", answers},
@@ -239,7 +239,7 @@ PageSection run_section(std::string title, const std::vector<Record>& records,
             {"count", rows.size()},
             {"cases", std::move(cases)},
             {"texts", texts.json()},
-            {"environments", std::move(told)},
+            {"environments", std::move(facts)},
             {"marks", marks_json(rows)},
             {"roofline", roofline.cases.empty() ? Json(nullptr) : roofline_json(roofline)}};
   return {"run", std::move(title), std::move(data)};
@@ -276,7 +276,7 @@ PageSection diff_section(const DiffReport& report, const std::vector<std::string
 PageSection instrument_section(std::string kind, std::string title, const std::vector<Record>& records,
                                const std::vector<std::string>& answers) {
   const std::vector<MeasuredCase> measured = measured_cases(records);
-  const std::size_t numbers = numbers_that_fit(measured.size());
+  const std::size_t numbers = limited_numbers(measured.size());
   Json cases = Json::array(), environments = Json::array();
   for (const MeasuredCase& one : measured) cases.push_back(case_json(one, numbers));
   Json data{{"answers", answers}, {"run", run_json(records)}, {"cases", std::move(cases)}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom._door, the private extension of the package headroom: registry, State and protocol.
+// headroom._core, the private extension of the package headroom: registry, State and protocol.
 
 #define Py_LIMITED_API 0x03090000
 #define PY_SSIZE_T_CLEAN
@@ -363,16 +363,16 @@ Direction direction_of(PyObject* higher_is_better) {
 
 /// spec() -> (experiment, {axis: value}, backend, variant, threads, is cold, seed)
 Ref spec(Case& made, PyObject*) {
-  const CaseSpec& asked = made.state->spec();
+  const CaseSpec& case_spec = made.state->spec();
   const Ref axes = Ref::owned(PyDict_New());
-  for (const auto& [name, value] : asked.axes) {
+  for (const auto& [name, value] : case_spec.axes) {
     const Ref text = to_python(value);
     if (PyDict_SetItemString(axes.get(), name.c_str(), text.get()) != 0) throw PythonError{};
   }
-  return Ref::owned(Py_BuildValue("(sOssiOK)", asked.experiment.c_str(), axes.get(), asked.backend.c_str(),
-                                  asked.variant.c_str(), asked.threads,
-                                  asked.caches == Caches::kCold ? Py_True : Py_False,
-                                  static_cast<unsigned long long>(asked.seed)));
+  return Ref::owned(Py_BuildValue("(sOssiOK)", case_spec.experiment.c_str(), axes.get(),
+                                  case_spec.backend.c_str(), case_spec.variant.c_str(), case_spec.threads,
+                                  case_spec.caches == Caches::kCold ? Py_True : Py_False,
+                                  static_cast<unsigned long long>(case_spec.seed)));
 }
 
 Ref rotate(Case& made, PyObject* arguments) {
@@ -445,19 +445,19 @@ Ref add(Case& made, PyObject* arguments) {
 /// series(name, unit, [value], {name: text or number})
 Ref series(Case& made, PyObject* arguments) {
   const auto items = taken(arguments, 4);
-  ToldSeries told{to_text(items[0]), to_text(items[1]), {}};
+  ReportedSeries recorded{to_text(items[0]), to_text(items[1]), {}};
   const Ref iterator = Ref::owned(PyObject_GetIter(items[2]));
   while (PyObject* item = PyIter_Next(iterator.get()))
-    told.values.push_back(to_double(Ref::owned(item).get()));
+    recorded.values.push_back(to_double(Ref::owned(item).get()));
   if (PyErr_Occurred() != nullptr) throw PythonError{};
   PyObject *key = nullptr, *about = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(items[3], &at, &key, &about) != 0;) {
     if (PyUnicode_Check(about))
-      told.info[to_text(key)] = to_text(about);
+      recorded.info[to_text(key)] = to_text(about);
     else
-      told.numbers[to_text(key)] = to_double(about);
+      recorded.numbers[to_text(key)] = to_double(about);
   }
-  made.state->series(std::move(told));
+  made.state->series(std::move(recorded));
   return none();
 }
 
@@ -608,15 +608,15 @@ PyMethodDef kMethods[] = {named<spec>("spec"),
                           {nullptr, nullptr, 0, nullptr}};
 
 /// Clears the exception and describes it (headroom._errors).
-std::string taken_error() {
+std::string take_python_error() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   if (value != nullptr && traceback != nullptr) PyException_SetTraceback(value, traceback);
-  std::string said = "a Python exception";
+  std::string message = "a Python exception";
   try {
     const Ref errors = Ref::owned(PyImport_ImportModule("headroom._errors"));
-    said = to_text(Ref::owned(PyObject_CallMethod(errors.get(), "describe", "O", value)).get());
+    message = to_text(Ref::owned(PyObject_CallMethod(errors.get(), "describe", "O", value)).get());
   } catch (const PythonError&) {
     PyErr_Clear();
   }
@@ -624,7 +624,7 @@ std::string taken_error() {
   if (value != nullptr) PyException_SetTraceback(value, Py_None);
   for (PyObject* object : {type, value, traceback}) Py_XDECREF(object);
   PyErr_Clear();
-  return said;
+  return message;
 }
 
 template <typename Function>
@@ -639,7 +639,7 @@ PyObject* guarded(Function&& function) {
   }
 }
 
-constexpr const char* kRegistryName = "headroom._door.Registry";
+constexpr const char* kRegistryName = "headroom._core.Registry";
 
 struct Caller {
   PyObject* interrupt = nullptr;  ///< called for Ctrl-C
@@ -741,7 +741,7 @@ class RunningCase {
       return Ref::owned(result);
     } catch (const PythonError&) {
       if (kept != nullptr) throw;
-      throw std::runtime_error(taken_error());
+      throw std::runtime_error(take_python_error());
     }
   }
 
@@ -806,12 +806,12 @@ void run_on_server(PyObject* function, State& state, Caller& caller) {
   Batch batch;
   Ref end;
   // Ctrl-C ends the measurement.
-  const auto in_python = [&](auto&& work) {
+  const auto with_interpreter = [&](auto&& work) {
     const LockHeld lock;
     try {
       return work();
     } catch (const PythonError&) {
-      if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) == 0) throw std::runtime_error(taken_error());
+      if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) == 0) throw std::runtime_error(take_python_error());
       interrupt(caller);
       caller.withholds_reply = true;
       throw std::runtime_error("interrupted");
@@ -819,7 +819,7 @@ void run_on_server(PyObject* function, State& state, Caller& caller) {
   };
   const auto finish = [&] {
     state.on_server([&] {
-      in_python([&] {
+      with_interpreter([&] {
         if (end.get() != nullptr) Py_XDECREF(PyObject_CallNoArgs(end.get()));
         PyErr_Clear();
         end = Ref();
@@ -828,12 +828,12 @@ void run_on_server(PyObject* function, State& state, Caller& caller) {
       });
     });
   };
-  state.after_samples([&] { state.on_server([&] { in_python([&] { running.check(); }); }); });
+  state.after_samples([&] { state.on_server([&] { with_interpreter([&] { running.check(); }); }); });
   try {
-    state.on_server([&] { in_python([&] { end = running.call(function, &batch); }); });
+    state.on_server([&] { with_interpreter([&] { end = running.call(function, &batch); }); });
     if (batch) {
       state.measure_batches_on_server(
-          [&](std::uint64_t iterations) { return in_python([&] { return batch(iterations); }); });
+          [&](std::uint64_t iterations) { return with_interpreter([&] { return batch(iterations); }); });
     }
   } catch (...) {
     finish();
@@ -843,7 +843,7 @@ void run_on_server(PyObject* function, State& state, Caller& caller) {
 }
 
 /// Released with the lock, while the interpreter exists.
-std::shared_ptr<PyObject> held_function(PyObject* function) {
+std::shared_ptr<PyObject> keep_function(PyObject* function) {
   Py_INCREF(function);
   return {function, [](PyObject* object) {
             if (Py_IsInitialized() == 0) return;
@@ -858,7 +858,7 @@ bool flag_member(PyObject* dict, const char* key) {
 }
 
 Experiment::Function function_of(PyObject* function, bool on_server, Caller& caller) {
-  const auto held = held_function(function);
+  const auto held = keep_function(function);
   if (!on_server) return [held](State& state) { run_in_python(held.get(), state); };
   return [held, &caller](State& state) { run_on_server(held.get(), state, caller); };
 }
@@ -980,10 +980,10 @@ PyObject* serve_here(PyObject*, PyObject* arguments) {
     {
       const ServingCaller serving(caller, interrupted);
       LockReleased released;
-      const Attention attention{[&] { released.with_lock([&] { handle_signals(caller); }); },
-                                [&] { return !std::exchange(caller.withholds_reply, false); }};
+      const IdleHooks idle_hooks{[&] { released.with_lock([&] { handle_signals(caller); }); },
+                                 [&] { return !std::exchange(caller.withholds_reply, false); }};
       try {
-        converse(Channel(descriptor), declared.registry, called, {}, attention);
+        serve_connection(Channel(descriptor), declared.registry, called, {}, idle_hooks);
       } catch (const HandlerRaised&) {
       }
     }
@@ -998,7 +998,7 @@ struct Conversation {
   std::unique_ptr<RegistryServer> server;
 };
 
-constexpr const char* kConversationName = "headroom._door.Conversation";
+constexpr const char* kConversationName = "headroom._core.Conversation";
 
 /// conversation(registry) -> answers requests without a channel
 PyObject* make_conversation(PyObject*, PyObject* capsule) {
@@ -1069,7 +1069,7 @@ PyMethodDef kFunctions[] = {{"registry", make_registry, METH_NOARGS, nullptr},
                             {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, "_door", nullptr, -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
+    PyModuleDef_HEAD_INIT, "_core", nullptr, -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
 
 bool add_type(PyObject* module, const char* name, PyObject* type) {
   if (type == nullptr) return false;
@@ -1081,7 +1081,7 @@ bool add_type(PyObject* module, const char* name, PyObject* type) {
 /// Returns a new reference, or null with an exception set.
 PyObject* make_case_type() {
   static PyType_Slot slots[] = {{Py_tp_methods, kMethods}, {0, nullptr}};
-  static PyType_Spec spec = {"headroom._door.Case", sizeof(Case), 0, Py_TPFLAGS_DEFAULT, slots};
+  static PyType_Spec spec = {"headroom._core.Case", sizeof(Case), 0, Py_TPFLAGS_DEFAULT, slots};
   PyObject* made = PyType_FromSpec(&spec);
   case_type = reinterpret_cast<PyTypeObject*>(made);
   return made;
@@ -1090,7 +1090,7 @@ PyObject* make_case_type() {
 /// The exception that ends a skipped, wrong or released case; no `except Exception` catches it. Returns a new
 /// reference, or null with an exception set.
 PyObject* make_ended_type() {
-  ended_type = PyErr_NewExceptionWithDoc("headroom._door.Ended", "Ends a case; do not catch it.",
+  ended_type = PyErr_NewExceptionWithDoc("headroom._core.Ended", "Ends a case; do not catch it.",
                                          PyExc_BaseException, nullptr);
   return ended_type;
 }
@@ -1098,7 +1098,7 @@ PyObject* make_ended_type() {
 }  // namespace
 }  // namespace headroom
 
-PyMODINIT_FUNC PyInit__door() {
+PyMODINIT_FUNC PyInit__core() {
   PyObject* module = PyModule_Create(&headroom::kModule);
   if (module == nullptr) return nullptr;
   if (!headroom::add_type(module, "Case", headroom::make_case_type()) ||

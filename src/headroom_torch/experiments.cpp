@@ -28,7 +28,7 @@ void register_torch_experiments(Registry& registry) {
   add_seed_experiments(registry, experiments);
   add_llm_experiments(registry, llm_decode, {"aten", "aten_out"});
   registry.describe_blas_with(torch_blas);
-  registry.take_arguments_with(offer_modules);
+  registry.take_arguments_with(register_modules);
   registry.trace_with(trace::record_call<OpRecorder>);
 }
 

@@ -98,7 +98,7 @@ class RankService {
   Json has_backend(const std::string& backend) const {
     if (backend == "nccl") dtensor::nccl_device(context_.place.local_rank);
     if (backend != "nccl" && backend != "gloo")
-      throw Error("unknown backend " + in_quotes(backend) + ": expected gloo or nccl");
+      throw Error("unknown backend " + quote(backend) + ": expected gloo or nccl");
     return {{"backend", backend}};
   }
 
@@ -158,6 +158,6 @@ int main(int, char** argv) {
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return static_cast<int>(headroom::ExitCode::kCannot);
+    return static_cast<int>(headroom::ExitCode::kError);
   }
 }

@@ -161,7 +161,7 @@ double AnalysisOptions::number(const std::string& name, double fallback) const {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw Error(fmt::format("--{} {}: give a number", name, in_quotes(text)));
+    throw Error(fmt::format("--{} {}: give a number", name, quote(text)));
   return value;
 }
 
@@ -175,7 +175,7 @@ Needs needs_of(const Analysis& analysis, const AnalysisOptions& options) {
   return analysis.needs_with == nullptr ? analysis.needs : analysis.needs | analysis.needs_with(options);
 }
 
-std::int64_t AnalysisOptions::whole_time_ns(const std::string& name, std::int64_t fallback_ns) const {
+std::int64_t AnalysisOptions::rounded_time_ns(const std::string& name, std::int64_t fallback_ns) const {
   if (!values_.contains(name)) return fallback_ns;
   constexpr double kMost = 9.2e18;
   return std::llround(std::clamp(time_ns(name, 0), -kMost, kMost));

@@ -74,7 +74,7 @@ class AnalysisOptions {
   double number(const std::string& name, double fallback) const;
   double time_ns(const std::string& name, double fallback_ns) const;
   /// Rounded and clamped to 64 bits.
-  std::int64_t whole_time_ns(const std::string& name, std::int64_t fallback_ns) const;
+  std::int64_t rounded_time_ns(const std::string& name, std::int64_t fallback_ns) const;
 
  private:
   std::map<std::string, std::string> values_;

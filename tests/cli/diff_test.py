@@ -26,7 +26,7 @@ def record(name, values, unit="us", metric="latency", higher=False, lone=None, o
     return made
 
 
-def told(*arguments):
+def run_diff(*arguments):
     """Two files say nothing of the spread between runs."""
     return headroom("diff", "--run-spread", "0%", *arguments)
 
@@ -51,7 +51,7 @@ class DiffTest(CommandLineTest):
         return self.write("before.json", before), self.write("after.json", after)
 
     def test_table(self):
-        result = told(*self.sides(1.2))
+        result = run_diff(*self.sides(1.2))
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"gemv D=64 +\S+ µs +\S+ µs "
                                         r"+1\.(19|20)\d .* regression +40 unpaired")
@@ -63,7 +63,7 @@ class DiffTest(CommandLineTest):
         for factor, code, words in ((1.0, 0, "all 2 cases are the same or better"), (0.8, 0, "same or better"),
                                     (1.2, 1, "1 of 2 cases regressed"), (1.03, 3, "1 of 2 cases are inconclusive")):
             with self.subTest(factor):
-                result = told("--gate", "3%", *self.sides(factor))
+                result = run_diff("--gate", "3%", *self.sides(factor))
                 self.assert_exit(result, code)
                 self.assertIn(words, result.stdout)
 
@@ -122,7 +122,7 @@ class DiffTest(CommandLineTest):
         return written("before.json", lambda i: before * (1 + 0.001 * (i % 3))), written("after.json", lambda i: after * (1 + 0.001 * (i % 3)))
 
     def counter(self, name, before, after, *options):
-        result = told("--gate", "3%", "--metric", name, "--json", "-", *options, *self.counter_files(name, before, after))
+        result = run_diff("--gate", "3%", "--metric", name, "--json", "-", *options, *self.counter_files(name, before, after))
         return json.loads(result.stdout)["comparisons"][0], result.returncode
 
     def test_the_direction_of_a_counter(self):
@@ -137,7 +137,7 @@ class DiffTest(CommandLineTest):
             self.assertEqual((entry["verdict"], entry["lower_is_better"]), (change, None))
             self.assertEqual(code, 3, "nothing with a known direction was compared")
         files = self.counter_files("widgets", 4, 8)
-        among = told("--gate", "3%", "--all-metrics", *files)
+        among = run_diff("--gate", "3%", "--all-metrics", *files)
         self.assert_exit(among, 0)
         self.assertIn("all 2 cases are the same or better; not gated: 1 (1 changed)", among.stdout)
         self.assertIn("changed: the better direction is unknown; give --higher-is-better NAME", among.stdout)
@@ -147,8 +147,8 @@ class DiffTest(CommandLineTest):
                 ("--lower-is-better", 4, 8, "regression", 1), ("--lower-is-better", 8, 4, "improvement", 0)):
             entry, exit_code = self.counter("widgets", before, after, option, "widgets")
             self.assertEqual((entry["verdict"], exit_code), (verdict, code), option)
-        self.assert_refused(told("--higher-is-better", "gadgets", *files), "'gadgets'", "no such metric")
-        self.assert_refused(told("--higher-is-better", "x", "--lower-is-better", "x", *files), "keep one")
+        self.assert_refused(run_diff("--higher-is-better", "gadgets", *files), "'gadgets'", "no such metric")
+        self.assert_refused(run_diff("--higher-is-better", "x", "--lower-is-better", "x", *files), "keep one")
 
     def test_zero_has_a_verdict(self):
         for name, before, after, verdict, code in (
@@ -156,10 +156,10 @@ class DiffTest(CommandLineTest):
                 ("hits", 0, 4, "improvement", 0), ("hits", 4, 0, "regression", 1)):
             entry, exit_code = self.counter(name, before, after)
             self.assertEqual((entry["verdict"], entry["ratio"], exit_code), (verdict, None, code), (name, before, after))
-        both = told("--gate", "3%", "--all-metrics", *self.counter_files("allocs", 0, 0))
+        both = run_diff("--gate", "3%", "--all-metrics", *self.counter_files("allocs", 0, 0))
         self.assert_exit(both, 0)
         self.assertIn("all 3 cases are the same or better", both.stdout)
-        self.assertIn("no ratio: one value is 0", told("--all-metrics", *self.counter_files("allocs", 0, 4)).stdout)
+        self.assertIn("no ratio: one value is 0", run_diff("--all-metrics", *self.counter_files("allocs", 0, 4)).stdout)
 
     def test_several_runs_of_each_side_decide(self):
         for i, (side, factor) in enumerate([("old", 1), ("new", 1.2)] * 4):
@@ -176,8 +176,8 @@ class DiffTest(CommandLineTest):
         before, _ = self.sides(1)
         after = self.write("after.json", [record("gemv", samples(10)), record("mlp", samples(50))], fingerprint="machine-b")
         self.assert_refused(headroom("diff", "--gate", "3%", before, after), "different machines", "--across-machines")
-        self.assert_exit(told("--gate", "3%", "--across-machines", before, after), 0)
-        self.assertIn("all inconclusive: measured on different machines", told(before, after).stdout)
+        self.assert_exit(run_diff("--gate", "3%", "--across-machines", before, after), 0)
+        self.assertIn("all inconclusive: measured on different machines", run_diff(before, after).stdout)
 
     def test_a_busy_run_is_no_evidence(self):
         before, after = self.sides(1.2)
@@ -185,7 +185,7 @@ class DiffTest(CommandLineTest):
         for made in text["records"]:
             made["notes"] = ["busy: 1.5 of 2 CPUs were at work for other programs before measuring"]
         after.write_text(json.dumps(text))
-        result = told("--gate", "3%", before, after)
+        result = run_diff("--gate", "3%", before, after)
         self.assert_exit(result, 3)
         self.assertIn("the candidate was busy with other programs", result.stdout)
 
@@ -199,9 +199,9 @@ class DiffTest(CommandLineTest):
         before, after = self.folder / "a.json", self.folder / "b.json"
         for path in (before, after):
             self.assert_exit(headroom("time", "true", "--runs", "6", "--no-store", "--json", path), 0)
-        told = headroom("diff", before, after)
-        self.assertIn("6 unpaired", told.stdout)
-        self.assertNotIn(" paired", told.stdout)
+        run_diff = headroom("diff", before, after)
+        self.assertIn("6 unpaired", run_diff.stdout)
+        self.assertNotIn(" paired", run_diff.stdout)
 
     def test_gate_on_a_failed_case(self):
         before, _ = self.sides(1)
@@ -236,14 +236,14 @@ class DiffTest(CommandLineTest):
 
     def test_modes_are_compared_each_with_its_like(self):
         before, after = self.modes("before.json", 1, 0.5), self.modes("after.json", 1.03, 0.5, seed=2)
-        result = told("--gate", "1%", before, after)
+        result = run_diff("--gate", "1%", before, after)
         self.assert_exit(result, 1)
         self.assertRegex(result.stdout, r"gemv D=64 .* 1\.0[23]\d .* regression +100 modes")
         self.assertRegex(result.stdout, r"modes: 10\.0 µs to 10\.3 µs \(1\.0(29|30|31)\), from \d+ to \d+ % of the samples")
 
     def test_a_change_of_the_shares_of_modes_is_a_change(self):
         before, after = self.modes("before.json", 1, 0.2), self.modes("after.json", 1, 0.6, seed=2)
-        result = told("--gate", "1%", "--json", self.folder / "diff.json", before, after)
+        result = run_diff("--gate", "1%", "--json", self.folder / "diff.json", before, after)
         self.assert_exit(result, 1)
         self.assertIn("the shares alone change the mean by a factor of 1.", result.stdout)
         modes = json.loads((self.folder / "diff.json").read_text())["comparisons"][0]["modes"]
@@ -254,7 +254,7 @@ class DiffTest(CommandLineTest):
 
     def test_modes_of_one_side_are_never_the_same(self):
         before, after = self.modes("before.json", 1, 0), self.modes("after.json", 1, 0.3, seed=2)
-        result = told("--gate", "10%", before, after)
+        result = run_diff("--gate", "10%", before, after)
         self.assert_exit(result, 3)
         self.assertRegex(result.stdout, r"modes: baseline one group, candidate \S+ µs in \d+ % of the samples, 13\.0 µs")
 
@@ -263,30 +263,30 @@ class DiffTest(CommandLineTest):
         slow = [value * (10 if source.random() < 0.1 else 1) for value in samples(10, 4, count=400)]
         before = self.write("before.json", [record("gemv", samples(10, 1, count=400))])
         after = self.write("after.json", [record("gemv", slow)])
-        self.assert_exit(told("--gate", "3%", before, after), 0)
-        result = told("--gate", "3%,p95 5%", before, after)
+        self.assert_exit(run_diff("--gate", "3%", before, after), 0)
+        result = run_diff("--gate", "3%,p95 5%", before, after)
         self.assert_exit(result, 1)
         self.assertRegex(result.stdout, r"gemv D=64 +latency +p95 .* regression \(margin 5.00 %\)")
         self.assertIn("1 in the tail", result.stdout)
-        alone = told("--gate", "p95 5%", before, after)
+        alone = run_diff("--gate", "p95 5%", before, after)
         self.assert_exit(alone, 1)
         self.assertNotRegex(alone.stdout, r"p95 .* same \(margin")
-        self.assert_exit(told("--gate", "p95 5%", before, before), 0)
-        self.assert_exit(told("--gate", "3%,p99 5%", *self.sides(1)), 3)
+        self.assert_exit(run_diff("--gate", "p95 5%", before, before), 0)
+        self.assert_exit(run_diff("--gate", "3%,p99 5%", *self.sides(1)), 3)
         for text in ("p95", "p0 5%", "p200 5%", "px 5%", "p95 x"):
-            self.assert_refused(told("--gate", text, before, after), "")
+            self.assert_refused(run_diff("--gate", text, before, after), "")
 
     def test_the_shift_function_tells_which_part_moved(self):
         source = random.Random(6)
         slow = [value * (4 if source.random() < 0.2 else 1) for value in samples(10, 4, count=300)]
         before = self.write("before.json", [record("gemv", samples(10, 1, count=300)), record("x", [], lone=1)])
         after = self.write("after.json", [record("gemv", slow), record("x", [], lone=1)])
-        result = told("--shift", before, after)
+        result = run_diff("--shift", before, after)
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"gemv D=64, latency: the slowest tenth is [34]\.\d\d x slower \([34]\.\d\d to [34]\.\d\d\), "
                                         r"the median the same\n")
         self.assertEqual(len(re.findall(r"^ *p\d0 ", result.stdout, re.M)), 9)
-        comparisons = json.loads(told("--shift", "--json", "-", before, after).stdout)["comparisons"]
+        comparisons = json.loads(run_diff("--shift", "--json", "-", before, after).stdout)["comparisons"]
         shift = comparisons[0]["shift"]
         self.assertEqual([point["percentile"] for point in shift], list(range(10, 100, 10)))
         self.assertEqual([shift[i]["verdict"] for i in (0, 4, 8)], ["same", "same", "regression"])
@@ -298,15 +298,15 @@ class DiffTest(CommandLineTest):
         paired = headroom("diff", "--shift", self.write("before2.json", [record("gemv", samples(10, 1, count=300))]), again)
         self.assertIn("300 paired", paired.stdout)
         self.assertRegex(paired.stdout, r"the slowest tenth is [34]\.\d\d x slower")
-        self.assertNotIn("decile", told(before, after).stdout)
+        self.assertNotIn("decile", run_diff(before, after).stdout)
 
     def test_gate_file(self):
         gate = self.folder / "gate.toml"
         gate.write_text('margin = "3%"\n[[case]]\nname = "gemv*"\nmargin = "30%"\n')
-        self.assert_exit(told("--gate-file", gate, *self.sides(1.2)), 0)
+        self.assert_exit(run_diff("--gate-file", gate, *self.sides(1.2)), 0)
         gate.write_text('[[case]]\nname = "mlp*"\nmargin = "30%"\n')
         self.assert_refused(headroom("diff", "--gate-file", gate, *self.sides(1.2)), "no margin for all cases")
-        self.assert_exit(told("--gate", "3%", "--gate-file", gate, *self.sides(1.2)), 1)
+        self.assert_exit(run_diff("--gate", "3%", "--gate-file", gate, *self.sides(1.2)), 1)
 
     def test_one_session_is_paired(self):
         drift = [1 + i / 40 for i in range(40)]
@@ -332,9 +332,9 @@ class DiffTest(CommandLineTest):
     def test_json(self):
         before, after = self.sides(1.2)
         to_file = self.folder / "diff.json"
-        shown = told("--gate", "3%", "--percentile", "50,95", "--json", to_file, before, after)
+        shown = run_diff("--gate", "3%", "--percentile", "50,95", "--json", to_file, before, after)
         self.assert_exit(shown, 1)
-        only = told("--gate", "3%", "--percentile", "50,95", "--json", "-", before, after)
+        only = run_diff("--gate", "3%", "--percentile", "50,95", "--json", "-", before, after)
         self.assert_exit(only, 1)
         self.assertEqual(json.loads(only.stdout), json.loads(to_file.read_text()))
         parsed = json.loads(only.stdout)
@@ -375,7 +375,7 @@ class DiffTest(CommandLineTest):
     def test_units_are_converted_or_refused(self):
         before = self.write("before.json", [record("gemv", samples(10))])
         same = self.write("after.json", [record("gemv", samples(0.01, 4), "ms")])
-        self.assertIn(" same ", told(before, same).stdout)
+        self.assertIn(" same ", run_diff(before, same).stdout)
         other = self.write("after.json", [record("gemv", samples(10), "tokens/s")])
         result = headroom("diff", "--gate", "3%", before, other)
         self.assert_exit(result, 2)
@@ -397,7 +397,7 @@ class DiffTest(CommandLineTest):
     def test_several_tests_side_by_side(self):
         before, after = self.sides(1.2)
         other = self.write("other.json", [record("gemv", samples(8, 9))])
-        result = told(before, after, other)
+        result = run_diff(before, after, other)
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"gemv D=64 .*regression.*improvement")
         self.assertIn(f"only in {before} (1)", result.stdout)

@@ -31,15 +31,15 @@ class FaultTest(CommandLineTest):
         self.assertIn("rank 1 of 4 was killed by signal 9", self.fault("kill:1:sample", "--op", "add").stderr)
 
     def test_a_rank_that_says_nothing_is_named_within_the_time_out(self):
-        said = {"hang:3:sample": ("rank 3 of 4 did not report a sample of dispatch.add",
+        expected = {"hang:3:sample": ("rank 3 of 4 did not report a sample of dispatch.add",
                                   "its last output: rank 3 hangs at sample"),
                 "stop:0:sample": ("rank 0 is stopped by a signal",),
                 "hang:2:start": ("rank 2 of 4 did not report its start within 6 s",)}
         began = time.monotonic()
         with ThreadPoolExecutor() as together:  # each takes a time-out
-            results = list(together.map(lambda fault: dispatch("--op", "add", "--timeout", "6s", SCRIPTED_RANK=fault), said))
+            results = list(together.map(lambda fault: dispatch("--op", "add", "--timeout", "6s", SCRIPTED_RANK=fault), expected))
         self.assertLess(time.monotonic() - began, 40)
-        for (fault, words), result in zip(said.items(), results):
+        for (fault, words), result in zip(expected.items(), results):
             with self.subTest(fault=fault):
                 self.assert_exit(result, 2)
                 for word in words:
@@ -63,11 +63,11 @@ class FaultTest(CommandLineTest):
         self.assertIn("the answer of rank 1", result.stderr)
 
     def test_an_answer_that_is_given_twice_or_late_is_never_anothers(self):
-        said = {"twice:1:sample#20": "it sent a message without a request|it answered request [0-9]+ instead of [0-9]+",
+        expected = {"twice:1:sample#20": "it sent a message without a request|it answered request [0-9]+ instead of [0-9]+",
                 "twice:2:describe": "it sent a message without a request|it answered request 2 instead of 3",
                 "late:3:sample#20": "it answered request [0-9]+ instead of [0-9]+", "late:0:prepare": "it answered request 2 instead of 3",
                 "nameless:2:sample": "id"}
-        for fault, words in said.items():
+        for fault, words in expected.items():
             with self.subTest(fault=fault):
                 result = self.fault(fault, "--op", "add")
                 self.assertRegex(result.stderr, f"rank {fault.split(':')[1]} of 4 broke the protocol: .*({words})")

@@ -164,9 +164,9 @@ class HistoryServerTest(CommandLineTest):
                 self.assertIsNone(process.poll())
                 process.send_signal(signal.SIGINT)
                 start = time.monotonic()
-                said = process.communicate(timeout=20)[1]
+                output = process.communicate(timeout=20)[1]
                 self.assertLess(time.monotonic() - start, 2)
-        self.assertIn("interrupted while waiting for the server", said)
+        self.assertIn("interrupted while waiting for the server", output)
         self.assertEqual(len(self.outbox()), 1)
 
     def test_its_site_is_that_of_the_same_history_in_a_file(self):
@@ -227,10 +227,10 @@ class HistoryServerTest(CommandLineTest):
         url = URL.replace("postgresql:///", "postgresql://me:hunter2@/") + "&password=hunter3"
         result = headroom(*MEASURE, "--store", url, "--json", path, env=self.environment)
         self.assert_exit(result, 0)
-        said = result.stdout + result.stderr + path.read_text()
-        said += headroom("history", "export", "-", "--store", URL, env=self.environment).stdout
-        said += headroom("history", "--store", URL, env=self.environment).stdout
-        self.assertNotIn("hunter", said)
+        output = result.stdout + result.stderr + path.read_text()
+        output += headroom("history", "export", "-", "--store", URL, env=self.environment).stdout
+        output += headroom("history", "--store", URL, env=self.environment).stdout
+        self.assertNotIn("hunter", output)
         self.assertIn("me:***@", path.read_text())
 
 

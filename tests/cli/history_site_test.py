@@ -29,9 +29,9 @@ class HistorySiteTest(CommandLineTest):
     def made(self, *arguments, written, removed=0, **options):
         result = self.make("--json", "-", *arguments, **options)
         self.assert_exit(result, 0)
-        told = json.loads(result.stdout)
-        self.assertEqual((told["written"], told["removed"]), (written, removed))
-        return told
+        parsed = json.loads(result.stdout)
+        self.assertEqual((parsed["written"], parsed["removed"]), (written, removed))
+        return parsed
 
     def stamps(self):
         """Of each file below the site its content and when it was written."""

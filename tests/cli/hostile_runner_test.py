@@ -51,11 +51,11 @@ class HostileRunnerTest(CommandLineTest):
         start = time.monotonic()
         with subprocess.Popen(list(map(str, [HEADROOM, "run", "e", *words, *OPTIONS, "--json", path])), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-            said = process.stdout.read().decode(errors="replace")
+            output = process.stdout.read().decode(errors="replace")
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         records = records_of(path) if path.exists() else None
-        return process.returncode, said, records, time.monotonic() - start, usage.ru_maxrss << 10
+        return process.returncode, output, records, time.monotonic() - start, usage.ru_maxrss << 10
 
     def check(self, hostile, number, runner=HOSTILE, variable="HOSTILE"):
         """Returns the problems found."""
@@ -64,20 +64,20 @@ class HostileRunnerTest(CommandLineTest):
         problems = []
         for beside in (False, True):
             where = f"{hostile} {'beside an honest one' if beside else 'alone'}"
-            code, said, records, seconds, most = self.measure(*([bad, good] if beside else [bad]), number=number)
+            code, output, records, seconds, most = self.measure(*([bad, good] if beside else [bad]), number=number)
             if code not in (1, 2) and not (code == 0 and (hostile in HARMLESS or runner != HOSTILE)):
-                problems.append(f"{where}: exit code {code}: {said[-400:]}")
+                problems.append(f"{where}: exit code {code}: {output[-400:]}")
             if seconds > MOST_SECONDS or most > MOST_BYTES:
                 problems.append(f"{where}: {seconds:.1f} s, {most >> 20} MiB")
-            if re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", said):
-                problems.append(f"{where}: control characters in {said[-400:]!r}")
-            if "std::" in said or "[json.exception" in said:
-                problems.append(f"{where}: no sentence: {said[-400:]}")
+            if re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", output):
+                problems.append(f"{where}: control characters in {output[-400:]!r}")
+            if "std::" in output or "[json.exception" in output:
+                problems.append(f"{where}: no sentence: {output[-400:]}")
             if not beside:
                 continue
             kept = [r for r in records or () if r["outcome"]["kind"] == "measured" and r["samples"]]
             if not any(good.name in record["runner"] or record["runner"] == "hostile" for record in kept):
-                problems.append(f"{where}: the honest one has no samples: {said[-600:]}")
+                problems.append(f"{where}: the honest one has no samples: {output[-600:]}")
         return problems
 
     def check_all(self, hostile_ways, seconds=5, **more):

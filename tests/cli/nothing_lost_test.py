@@ -63,9 +63,9 @@ class NothingLostTest(CommandLineTest):
             more = [] if words[0] == "cache" else ["--json", path]
             result = headroom(words[0], *more, *words[1:], env=self.environment)
             self.assert_exit(result, 0)
-            said = result.stdout + result.stderr + path.read_text()
-            said += headroom("history", env=self.environment).stdout + headroom("history", "export", "-", env=self.environment).stdout
-            self.assertNotIn("hunter2", said)
+            output = result.stdout + result.stderr + path.read_text()
+            output += headroom("history", env=self.environment).stdout + headroom("history", "export", "-", env=self.environment).stdout
+            self.assertNotIn("hunter2", output)
             self.assertIn("***", path.read_text())
 
     def test_a_history_knows_when_it_was_altered(self):

@@ -122,13 +122,13 @@ class RandomArguments:
                                     cwd=self.folder, env=environment)
         except subprocess.TimeoutExpired:
             return f"still running after {LIMIT} s"
-        said, shown = result.stderr.decode(errors="replace"), result.stdout.decode(errors="replace")
+        stderr, shown = result.stderr.decode(errors="replace"), result.stdout.decode(errors="replace")
         if result.returncode not in CODES:
-            return f"exit code {result.returncode}: {said[-500:]}"
-        if result.returncode == 2 and "headroom: " not in said:
-            return f"refused without a reason: {said!r}"
-        if UNTOLD.search(said) or UNTOLD.search(shown):
-            return f"not for users' eyes: {(UNTOLD.search(said) or UNTOLD.search(shown))[0]!r} in {said[-500:]!r}"
+            return f"exit code {result.returncode}: {stderr[-500:]}"
+        if result.returncode == 2 and "headroom: " not in stderr:
+            return f"refused without a reason: {stderr!r}"
+        if UNTOLD.search(stderr) or UNTOLD.search(shown):
+            return f"not for users' eyes: {(UNTOLD.search(stderr) or UNTOLD.search(shown))[0]!r} in {stderr[-500:]!r}"
         return self.json_problem(arguments, shown)
 
     @staticmethod

@@ -93,16 +93,16 @@ class Job(CommandLineTest):
             self.assertIn(word, stderr)
         return stderr
 
-    def assert_they_meet(self):
+    def assert_ranks_connect(self):
         for program in [self.start(1), self.start(0)]:
             self.assertEqual(self.end_of(program, 0), "")
 
 
 def listener(family=socket.AF_INET, at=("127.0.0.1", 0)):
-    there = socket.socket(family)
-    there.bind(at)
-    there.listen()
-    return there
+    server = socket.socket(family)
+    server.bind(at)
+    server.listen()
+    return server
 
 
 class RanksAmongOtherPrograms(Job):
@@ -156,7 +156,7 @@ class RanksAmongOtherPrograms(Job):
         self.end_of(self.start(0), 2, "rank 0 cannot listen at 127.0.0.1", "choose another MASTER_PORT")
 
     def test_a_program_that_greets_otherwise_is_told_and_hears_nothing(self):
-        for says, word in ((b"220 mail ESMTP\n", "does not answer like rank 0"), (b"", "closes the connection")):
+        for sent, word in ((b"220 mail ESMTP\n", "does not answer like rank 0"), (b"", "closes the connection")):
             rank = self.start(1, timeout="2s")
             heard = b""
             self.taken.settimeout(0.2)
@@ -164,7 +164,7 @@ class RanksAmongOtherPrograms(Job):
                 with contextlib.suppress(OSError):
                     connection, _ = self.taken.accept()
                     connection.settimeout(5)
-                    connection.sendall(says)
+                    connection.sendall(sent)
                     connection.shutdown(socket.SHUT_WR)
                     heard += connection.recv(100)
                     connection.close()
@@ -219,7 +219,7 @@ class RanksAmongOtherPrograms(Job):
         self.variables["LOCAL_WORLD_SIZE"] = "2"
         name = f"headroom/{os.getuid()}/torchrun/127.0.0.1:{self.variables['MASTER_PORT']}"
         with contextlib.closing(listener(socket.AF_UNIX, f"\0{name}")) as planted:
-            self.assert_they_meet()
+            self.assert_ranks_connect()
             planted.settimeout(0)
             self.assertRaises(BlockingIOError, planted.accept)
 
@@ -257,7 +257,7 @@ class RanksAmongOtherUsers(Job):
         return stderr.partition(f" {self.meeting}")[2].partition(" within")[0]
 
     def test_they_meet_in_a_folder_of_their_own_and_leave_no_socket(self):
-        self.assert_they_meet()
+        self.assert_ranks_connect()
         self.assertEqual((self.meeting.stat().st_uid, self.meeting.stat().st_mode & 0o7777), (USER, 0o700))
         self.assertEqual(list(self.meeting.iterdir()), [])
 
@@ -275,11 +275,11 @@ class RanksAmongOtherUsers(Job):
     def test_they_meet_in_the_folder_of_their_session_where_there_is_one(self):
         session = self.make_session()
         self.meeting.mkdir(mode=0o777)  # another user's
-        self.assert_they_meet()
+        self.assert_ranks_connect()
         self.assertEqual((session / "headroom").stat().st_mode & 0o7777, 0o700)
         self.remove_meeting()
         session.chmod(0o755)
-        self.assert_they_meet()
+        self.assert_ranks_connect()
         self.assertTrue(self.meeting.exists(), "met where others may enter")
 
     def test_a_login_between_does_not_part_them(self):
@@ -318,7 +318,7 @@ class RanksAmongOtherUsers(Job):
             self.remove_meeting()
 
     def test_a_socket_of_another_user_hears_nothing(self):
-        self.assert_they_meet()
+        self.assert_ranks_connect()
         path = f"{self.meeting}{self.socket_of_job()}"
         with contextlib.closing(listener(socket.AF_UNIX, path)) as planted:
             os.chmod(path, 0o777)
@@ -330,18 +330,18 @@ class RanksAmongOtherUsers(Job):
             self.end_of(self.start(0), 2, "rank 0 cannot listen at", "end the other job")
 
     def test_another_user_who_connects_first_is_no_rank(self):
-        self.assert_they_meet()
+        self.assert_ranks_connect()
         path = f"{self.meeting}{self.socket_of_job()}"
         leader = self.start(0)
-        stranger = socket.socket(socket.AF_UNIX)
+        intruder = socket.socket(socket.AF_UNIX)
         for _ in range(400):
             with contextlib.suppress(OSError):
-                stranger.connect(path)
+                intruder.connect(path)
                 break
             time.sleep(0.02)
-        stranger.settimeout(10)
-        self.assertEqual(stranger.recv(1), b"", "was greeted")
-        stranger.close()
+        intruder.settimeout(10)
+        self.assertEqual(intruder.recv(1), b"", "was greeted")
+        intruder.close()
         for program in (self.start(1), leader):
             self.end_of(program, 0)
 

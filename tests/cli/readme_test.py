@@ -82,7 +82,7 @@ class Readme(CommandLineTest):
         """Returns what a command needs but is missing."""
         if "resnet50" in command and not TRACE.exists():
             return TRACE
-        if ".py" in command and not (command_line.BIN.parent / "python/headroom/_door.abi3.so").exists():
+        if ".py" in command and not (command_line.BIN.parent / "python/headroom/_core.abi3.so").exists():
             return "the package of Python"
         if "aten" in command and not (command_line.BIN / "headroom-torch").exists():
             return "headroom-torch"

@@ -18,7 +18,7 @@ def why_not():
     """Returns the reason for skipping, or an empty text."""
     if not (BIN / "headroom-cuda").exists():
         return "headroom-cuda was not built: CUDA 12 or newer was not found"
-    if not (BIN.parent / "python" / "headroom" / "_door.abi3.so").exists():
+    if not (BIN.parent / "python" / "headroom" / "_core.abi3.so").exists():
         return "the package of Python was not built"
     probe = "import sys, torch; sys.exit(not torch.cuda.is_available())"
     if subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode != 0:

@@ -52,8 +52,8 @@ AnalysisOptions options_of(const Analysis& analysis, Choices& choices) {
 }
 
 void show(TraceReport& report) {
-  static_cast<void>(trace_sheet(report.result).text());
-  static_cast<void>(trace_sheet(report.result, {true, true, 0}).text());
+  static_cast<void>(trace_view(report.result).text());
+  static_cast<void>(trace_view(report.result, {true, true, 0}).text());
   static_cast<void>(trace_csv(report.result));
   static_cast<void>(trace_records(report));
   static_cast<void>(parse_json(trace_json_text(report), "the report"));

@@ -156,7 +156,7 @@ void check_peaks() {
 }
 
 int check_all() {
-  const GemvWalk walks[] = {{1, 0}, {1, 4096}, {2, 2048, Into::kLargerCaches}, {4, 0}, kFourStreams};
+  const GemvWalk walks[] = {{1, 0}, {1, 4096}, {2, 2048, PrefetchLevel::kLargerCaches}, {4, 0}, kFourStreams};
   for (const GemvWalk& walk : walks) {
     for (const std::size_t columns : {1, 31, 64, 100, 129, 5000}) {
       for (const std::size_t rows : {1, 5, 12}) {
@@ -167,7 +167,7 @@ int check_all() {
       }
     }
   }
-  for (const Stores stores : {Stores::kCached, Stores::kAroundCaches}) {
+  for (const Stores stores : {Stores::kCached, Stores::kNontemporal}) {
     for (const int rows : {1, 2, 4}) {
       for (const std::size_t columns : {1, 33, 64, 96, 1000}) {
         for (const float mean : {0.0F, 100.0F}) check_norm(6, columns, {stores, rows, 4096, rows == 4}, mean);

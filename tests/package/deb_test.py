@@ -53,7 +53,7 @@ class DebTest(unittest.TestCase):
         if "python3-headroom" not in self.packages:
             self.skipTest("built without the headers of Python")
         files = self.files_of("python3-headroom")
-        for file in ("headroom/__init__.py", "headroom/_door.abi3.so", "headroom/py.typed"):
+        for file in ("headroom/__init__.py", "headroom/_core.abi3.so", "headroom/py.typed"):
             self.assertIn(f"./usr/lib/python3/dist-packages/{file}", files)
         self.assertTrue([file for file in files if file.endswith(".dist-info/entry_points.txt")])
         self.assertIn("headroom (= ", self.field("python3-headroom", "Depends"))

@@ -539,18 +539,18 @@ class Plugin(ScratchTest):
     def test_statistics_as_pytest_benchmark_computes_them(self):
         from headroom._pytest_benchmark import Stats
 
-        class Told:
+        class Output:
             name = fullname = "t"
             group = param = params = None
             extra_info = {}
 
         for data, quartiles in (([3.0], (3, 3)), ([1.0, 2.0, 3.0, 4.0], (1.5, 3.5)), ([1.0, 2.0, 3.0, 4.0, 5.0], (1.75, 4.25)),
                                 ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], (2.25, 5.75))):
-            stats = Stats(data, 1, Told)
+            stats = Stats(data, 1, Output)
             self.assertEqual((stats.q1, stats.q3), quartiles)
-        stats = Stats([1.0, 1.1, 1.2, 1.3, 9.0], 1, Told)
+        stats = Stats([1.0, 1.1, 1.2, 1.3, 9.0], 1, Output)
         self.assertEqual((stats.outliers, stats.hd15iqr), ("1;1", 1.3))
-        self.assertEqual(Stats([0.1] * 5, 1, Told).iqr_outliers, 0)
+        self.assertEqual(Stats([0.1] * 5, 1, Output).iqr_outliers, 0)
 
     def test_the_root_does_not_move(self):
         project = self.folder / "a" / "project"

@@ -18,7 +18,7 @@ using dtensor::Group;
 constexpr std::int64_t kShare = 4;  ///< examples per rank
 constexpr double kTolerance = 1e-5;
 
-Group everybody() {
+Group all_ranks() {
   static int calls = 0;
   std::vector<int> ranks(static_cast<std::size_t>(dtensor::test_world()->size()));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -82,7 +82,7 @@ struct Checked {
 class GradientsOf : public testing::TestWithParam<Checked> {};
 
 TEST_P(GradientsOf, TheWholeBatchInEveryIteration) {
-  Group group = everybody();
+  Group group = all_ranks();
   const auto& [name, share, iterations] = GetParam();
   const auto model = make_model(name, 1);
   model->set_training(false);  // batch statistics would be those of a rank's share
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Reducer, GradientsOf,
                          [](const auto& tested) { return std::string(tested.param.model); });
 
 TEST(GroupCalls, WhatDiffersIsNamedOnAllRanksAlike) {
-  const Group group = everybody();
+  const Group group = all_ranks();
   require_same(group, 42, "other parameters");
   if (group.size() == 1) return;
   try {
@@ -111,7 +111,7 @@ TEST(GroupCalls, WhatDiffersIsNamedOnAllRanksAlike) {
 }
 
 TEST(Reducer, LaunchesBucketsInOrderAndEachIsThereBeforeTheEnd) {
-  Group group = everybody();
+  Group group = all_ranks();
   const auto model = make_model("mlp", 1);
   const auto reducer = bucket_reducer(model->parameters(), group, 4 << 20);
   for (int iteration = 0; iteration < 2; ++iteration) {
@@ -136,7 +136,7 @@ TEST(Reducer, LaunchesBucketsInOrderAndEachIsThereBeforeTheEnd) {
 }
 
 TEST(Reducer, GradientsAreViewsOfBucketsAndReplicasStayEqual) {
-  Group group = everybody();
+  Group group = all_ranks();
   const auto model = make_model("mlp", 1);
   const auto reducer = bucket_reducer(model->parameters(), group, 1 << 30);
   for (int iteration = 0; iteration < 2; ++iteration) {
@@ -150,7 +150,7 @@ TEST(Reducer, GradientsAreViewsOfBucketsAndReplicasStayEqual) {
 }
 
 TEST(Reducer, AddsUpWhatItDidNotSend) {
-  Group group = everybody();
+  Group group = all_ranks();
   const auto model = make_model("mlp", 1);
   const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
   for (int iteration = 0; iteration < 2; ++iteration) {
@@ -174,7 +174,7 @@ TEST(Reducer, AddsUpWhatItDidNotSend) {
 }
 
 TEST(Reducer, LocalPassesSendNothing) {
-  Group group = everybody();
+  Group group = all_ranks();
   const auto model = make_model("mlp", 1);
   const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
   const Batch own = varied_batch(*model, kShare, 0, static_cast<std::uint64_t>(100 + group.index));
@@ -191,7 +191,7 @@ TEST(Reducer, LocalPassesSendNothing) {
 }
 
 TEST(Reducer, OfC10dGivesTheSame) {
-  Group group = everybody();
+  Group group = all_ranks();
   const auto model = make_model("mlp", 1);
   if (group.size() == 1) {
     EXPECT_THROW(c10d_reducer(model->parameters(), group, 1 << 20), Error);
@@ -224,7 +224,7 @@ class Branches {
 };
 
 TEST(Reducer, FindsUnusedParametersAndCountsThoseOfSomeRanksAsZero) {
-  Group group = everybody();
+  Group group = all_ranks();
   const Branches branches;
   const auto reducer = bucket_reducer(branches.parameters, group, 1 << 20);
   for (int iteration = 0; iteration < 3; ++iteration) {
@@ -241,7 +241,7 @@ TEST(Reducer, FindsUnusedParametersAndCountsThoseOfSomeRanksAsZero) {
 }
 
 TEST(Reducer, RefusesAParameterThatIsUsedLater) {
-  Group group = everybody();
+  Group group = all_ranks();
   const Branches branches;
   const auto reducer = bucket_reducer(branches.parameters, group, 1 << 20);
   reducer->begin(Reduction::kAverage);

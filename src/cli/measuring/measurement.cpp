@@ -42,26 +42,26 @@ ExitCode Measurement::run() {
   if (!records_.empty()) {
     std::ranges::move(totals(), std::back_inserter(records_));
     // Standard output may have records for another program.
-    print_sheet(shown_records(records_), files_.uses_stdout() ? stderr : stdout, markdown_);
-    report_more();
-    keep_results(records_, store_, journal_, [this] { files_.finish(records_); });
+    print_view(shown_records(records_), files_.uses_stdout() ? stderr : stdout, markdown_);
+    print_extras();
+    store_results(records_, store_, journal_, [this] { files_.finish(records_); });
   }
   if (!lost.empty()) throw Error(lost);
   if (!was_interrupted()) return verdict();
-  if (!records_.empty()) return tell_interrupted();
-  say("interrupted before anything was measured");
+  if (!records_.empty()) return report_interrupted();
+  print_message("interrupted before anything was measured");
   return ExitCode::kInterrupted;
 }
 
 ExitCode Measurement::verdict() {
-  if (any_outcome(records_, Outcome::Kind::kFailed)) return ExitCode::kNo;
-  return std::ranges::any_of(records_, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
+  if (any_outcome(records_, Outcome::Kind::kFailed)) return ExitCode::kFailure;
+  return std::ranges::any_of(records_, is_unreached) ? ExitCode::kInconclusive : ExitCode::kSuccess;
 }
 
 void Measurement::add(const std::vector<Record>& finished) {
   journal_.finish_group(finished);
   records_.insert(records_.end(), finished.begin(), finished.end());
-  write_if_possible([this] { files_.write_so_far(records_); });
+  try_write([this] { files_.write_partial(records_); });
 }
 
 void Measurement::take(const FinishedGroup& group) {
@@ -72,7 +72,7 @@ void Measurement::take(const FinishedGroup& group) {
 void Measurement::replace(std::vector<Record> records) {
   records_ = std::move(records);
   journal_.replace(records_);
-  write_if_possible([this] { files_.write_so_far(records_); });
+  try_write([this] { files_.write_partial(records_); });
 }
 
 }  // namespace headroom::cli

@@ -37,7 +37,7 @@ class Measurement {
   /// Records over all groups.
   virtual std::vector<Record> totals() const { return {}; }
   /// Called after the tables.
-  virtual void report_more() {}
+  virtual void print_extras() {}
   /// Unless interrupted.
   virtual ExitCode verdict();
 

@@ -81,13 +81,13 @@ void TerminalProgress::progress(const Progress& progress) {
 
 void TerminalProgress::finished(const std::vector<Record>& records) {
   line_.clear();
-  if (groups_ > 1) say("[{}/{}] {}: {:.1f} s", group_ + 1, groups_, title_, elapsed_ns_ / 1e9);
+  if (groups_ > 1) print_message("[{}/{}] {}: {:.1f} s", group_ + 1, groups_, title_, elapsed_ns_ / 1e9);
   on_records_(records);
 }
 
 std::optional<LoadWarning> warn_when_busy(int threads) {
   auto warning = load_warning(measure_cpu_load(allowed_cpus(), sleep_a_tenth_of_a_second), threads);
-  if (warning) say("{}; {}", sentence(warning->note), warning->advice);
+  if (warning) print_message("{}; {}", sentence(warning->note), warning->advice);
   return warning;
 }
 

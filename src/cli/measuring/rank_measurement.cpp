@@ -76,7 +76,7 @@ void require_launched(const std::optional<RankPlace>& place, int asked) {
                   asked, place->launcher, place->size));
 }
 
-void settle_rank_programs(RankStart& start, const std::string& command) {
+void resolve_rank_programs(RankStart& start, const std::string& command) {
   if (start.place && start.runners.size() > 1) {
     throw Error(fmt::format("{} rank programs, but {} starts only one: compare them without a launcher",
                             start.runners.size(), start.place->launcher));
@@ -103,9 +103,9 @@ ExitCode follow(const RankStart& start) {
     follow_leader(*start.place, command_of(start, start.runners.front()), start.timeout,
                   [&] { return interrupts > 0; });
   } catch (const RankLost&) {
-    return ExitCode::kCannot;  // rank 0 reports it
+    return ExitCode::kError;  // rank 0 reports it
   }
-  return interrupts > 0 ? ExitCode::kInterrupted : ExitCode::kFine;
+  return interrupts > 0 ? ExitCode::kInterrupted : ExitCode::kSuccess;
 }
 
 void declare_ranks(OptionTable& table, RawRankOptions& raw, RankOptions& options) {
@@ -138,29 +138,29 @@ void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& o
   declare_store(table, options.store, raw.no_store);
 }
 
-void settle_ranks(const RawRankOptions& raw, RankOptions& options, const std::string& command) {
-  options.patience = rank_patience(raw.timeout);
+void resolve_ranks(const RawRankOptions& raw, RankOptions& options, const std::string& command) {
+  options.timeouts = rank_timeouts(raw.timeout);
   options.run_time_ns = run_time_ns(raw.stop);
-  settle_rank_programs(options.start, command);
-  options.start.timeout = options.patience.start;
-  settle_store(options.store, raw.no_store);
+  resolve_rank_programs(options.start, command);
+  options.start.timeout = options.timeouts.start;
+  resolve_store(options.store, raw.no_store);
 }
 
-RankPatience rank_patience(const std::string& timeout) {
-  RankPatience patience;
-  if (timeout.empty()) return patience;
+RankTimeouts rank_timeouts(const std::string& timeout) {
+  RankTimeouts timeouts;
+  if (timeout.empty()) return timeouts;
   const double timeout_ns = parse_time_ns(timeout);
   if (timeout_ns < 1e6) throw Error("--timeout " + timeout + " must be at least 1 ms");
-  patience.start = patience.reply = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
-  return patience;
+  timeouts.start = timeouts.reply = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
+  return timeouts;
 }
 
-RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankPatience patience,
+RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankTimeouts timeouts,
                            const std::string& backend) {
   RunnerCommand command;
   command.path = runner;
-  command.hello_timeout = patience.start;
-  command.reply_timeout = patience.reply;
+  command.hello_timeout = timeouts.start;
+  command.reply_timeout = timeouts.reply;
   command.start_ranks = [start, runner] {
     return start_ranks(start, runner, [] { return interrupt_flag().load(); });
   };
@@ -196,7 +196,7 @@ void RankExperiments::require(const std::vector<std::string>& names) const {
   for (const ExperimentDescription& one : all_) known.push_back(one.name);
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw Error(fmt::format("unknown {} {}{}; available are {}", kind_, in_quotes(name),
+    throw Error(fmt::format("unknown {} {}{}; available are {}", kind_, quote(name),
                             did_you_mean(name, known), join(known, ", ")));
   }
 }
@@ -239,7 +239,7 @@ Group collective_group(const std::string& op, std::int64_t bytes, const std::str
 SessionRequest RankMeasurement::request() const {
   SessionRequest request;
   for (const std::string& runner : options_.start.runners)
-    request.runners.push_back(rank_command(options_.start, runner, options_.patience, options_.backend));
+    request.runners.push_back(rank_command(options_.start, runner, options_.timeouts, options_.backend));
   request.selection.default_threads = options_.start.threads;
   request.selection.caches = Caches::kHot;
   request.selection.seed = options_.seed;
@@ -262,10 +262,10 @@ void RankMeasurement::measure() {
   if (!offers.empty()) ranks_ = offers.front();
   if (options_.list) return list(ranks_);
   const std::string shared = core_sharing(ranks_.ranks, options_.start.threads, allowed_cpus().size());
-  if (!shared.empty()) say("warning: {}", shared);
+  if (!shared.empty()) print_message("warning: {}", shared);
   journal().begin(*session.environment(), session.labels());
   const auto on_records = [&](const std::vector<Record>& finished) {
-    std::vector<Record> records = in_words(finished);
+    std::vector<Record> records = instrument_records(finished);
     for (Record& record : records) {
       if (!shared.empty() && record.metric.headline) record.notes.push_back(shared);
     }

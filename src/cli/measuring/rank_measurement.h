@@ -39,7 +39,7 @@ void require_launched(const std::optional<RankPlace>& place, int asked);
 
 /// Defaults to headroom-torch-rank. Throws Error if it is missing or a launcher would need several programs;
 /// `command` is for the message.
-void settle_rank_programs(RankStart& start, const std::string& command);
+void resolve_rank_programs(RankStart& start, const std::string& command);
 
 /// Starts the ranks, or leads a launcher's. Throws Interrupted if `give_up` returns true, RankLost, Error.
 RankGroup start_ranks(const RankStart& start, const std::string& runner,
@@ -50,7 +50,7 @@ ExitCode follow(const RankStart& start);
 
 struct RankOptions {
   RankStart start;
-  RankPatience patience;
+  RankTimeouts timeouts;
   StopRule stop;                 ///< for cases that share rounds
   double run_time_ns = 0;        ///< as in SessionRequest
   std::uint64_t seed = 1;        ///< of data, parameters and orders
@@ -75,12 +75,12 @@ void declare_limits(OptionTable& table, RankOptions& options);
 void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& options);
 
 /// Parses the texts and finds the program of a rank. Throws Error; `command` is for the message.
-void settle_ranks(const RawRankOptions& raw, RankOptions& options, const std::string& command);
+void resolve_ranks(const RawRankOptions& raw, RankOptions& options, const std::string& command);
 
 /// Empty: the default. Throws Error.
-RankPatience rank_patience(const std::string& timeout);
+RankTimeouts rank_timeouts(const std::string& timeout);
 
-RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankPatience patience,
+RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankTimeouts timeouts,
                            const std::string& backend = "gloo");
 
 /// Leaves out runners started for limits.
@@ -132,7 +132,7 @@ class RankMeasurement : public Measurement {
   /// Throws Error for an unknown name.
   virtual std::vector<Group> groups(const SessionRequest& request,
                                     const std::vector<RunnerOffer>& offers) = 0;
-  virtual std::vector<Record> in_words(const std::vector<Record>& finished) const = 0;
+  virtual std::vector<Record> instrument_records(const std::vector<Record>& finished) const = 0;
 
   /// The first job; empty if none has started in time.
   const RunnerOffer& ranks() const { return ranks_; }

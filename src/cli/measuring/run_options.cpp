@@ -48,14 +48,14 @@ struct ModuleOptions {
 constexpr std::array<const char*, 3> kExperiments{"llm.decode", "llm.prefill", "llm.verify"};
 constexpr std::array<std::string_view, 2> kShapes{"llama2_7b", "mixtral_8x7b"};
 /// They must fit one argument.
-constexpr std::size_t kMostTokens = 10'000;
+constexpr std::size_t kMaxTokens = 10'000;
 
 std::string model_argument(const std::string& model) {
   namespace fs = std::filesystem;
   if (std::ranges::find(kShapes, model) != kShapes.end()) return model;
   std::error_code problem;
   if (!fs::exists(model, problem)) {
-    throw Error("--model " + in_quotes(model) +
+    throw Error("--model " + quote(model) +
                 ": no such file or folder; give a GGUF file, a folder with safetensors and config.json, or "
                 "llama2_7b or mixtral_8x7b (random weights)");
   }
@@ -70,19 +70,19 @@ std::string token_argument(const std::string& tokens) {
       text, [](char c) { return is_json_space(c) || c == ','; }, ' ');
   std::vector<std::string> words = split(text, ' ');
   std::erase(words, "");
-  const std::string what = is_list ? "--tokens" : "--tokens " + in_quotes(tokens);
+  const std::string what = is_list ? "--tokens" : "--tokens " + quote(tokens);
   if (words.empty()) throw Error(what + ": no token id given");
-  if (words.size() > kMostTokens) throw Error(what + ": more than 10000 token ids");
+  if (words.size() > kMaxTokens) throw Error(what + ": more than 10000 token ids");
   for (const std::string& word : words) {
     const auto id = to_integer(word);
     if (!id || *id < 0)
-      throw Error(what + ": " + in_quotes(word) + " is not a token id, such as those in 1,15043,29892");
+      throw Error(what + ": " + quote(word) + " is not a token id, such as those in 1,15043,29892");
   }
   return join(words, ",");
 }
 
 std::string readable_file(const std::string& path) {
-  const std::string what = "--module " + in_quotes(path);
+  const std::string what = "--module " + quote(path);
   std::error_code problem;
   const std::filesystem::file_status status = std::filesystem::status(path, problem);
   if (!std::filesystem::exists(status)) throw Error(what + ": no such file");
@@ -102,7 +102,7 @@ PeerText parse(const std::string& peer) {
   const std::size_t colon = peer.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == peer.size()) {
     throw Error(
-        "--peer " + in_quotes(peer) +
+        "--peer " + quote(peer) +
         ": expected PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own], such as libmine.so:gemv_bf16");
   }
   PeerText text{peer.substr(0, colon), peer.substr(colon + 1), {}};
@@ -114,7 +114,7 @@ PeerText parse(const std::string& peer) {
 }
 
 void declare_model_options(OptionTable& table, ModelOptions& options) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   table
       .add_option(
           "--model", options.model,
@@ -125,14 +125,14 @@ void declare_model_options(OptionTable& table, ModelOptions& options) {
       .add_option("--tokens", options.tokens,
                   "token ids of the prompt, such as 1,15043,29892, or a file of them (default: any)")
       .completed_by(Completes::kFile);
-  table.add_option("--layers", options.layers, "layers of the model (-a layers=N)").range(1, kMost);
+  table.add_option("--layers", options.layers, "layers of the model (-a layers=N)").range(1, kMax);
   table.add_option("--prompt-len", options.prompt_len, "tokens of the prompt (-a prompt_len=N)")
-      .range(1, kMost);
+      .range(1, kMax);
   table.add_option("--batch", options.batch, "sequences per batch: 1,8,64 (-a batch=...)");
   table.add_option("--context", options.context, "tokens before the decoded ones (-a context=...)");
   table.add_option("--draft", options.draft, "tokens of a verified draft (-a draft=...)");
   table.add_option("--max-new-tokens", options.max_new_tokens, "tokens per generation (-a max_new_tokens=N)")
-      .range(1, kMost);
+      .range(1, kMax);
 }
 
 /// Throws Error.
@@ -171,12 +171,12 @@ void select_model(const ModelOptions& options, Selection& selection) {
   const auto is_of_models = [](const std::string& name) { return name == "llm" || name.starts_with("llm."); };
   if (options.model.empty()) {
     const auto found = std::ranges::find_if(names, is_of_models);
-    if (found != names.end()) throw Error(in_quotes(*found) + " needs a model: give --model FILE");
+    if (found != names.end()) throw Error(quote(*found) + " needs a model: give --model FILE");
     return;
   }
   const auto other = std::ranges::find_if_not(names, is_of_models);
   if (other != names.end()) {
-    throw Error("--model measures only models: leave out " + in_quotes(*other) +
+    throw Error("--model measures only models: leave out " + quote(*other) +
                 ", or measure it in a separate run");
   }
   if (!names.empty() && std::ranges::find(names, "llm") == names.end()) return;
@@ -216,7 +216,7 @@ std::vector<std::string> runner_arguments(const ModuleOptions& options) {
 /// Selects the experiment "module". Throws Error if an experiment was named.
 void select_modules(Selection& selection) {
   if (!selection.names.empty()) {
-    throw Error("--module measures only modules: leave out " + in_quotes(selection.names.front()) +
+    throw Error("--module measures only modules: leave out " + quote(selection.names.front()) +
                 ", or measure it in a separate run");
   }
   selection.names = {"module"};
@@ -241,7 +241,7 @@ void select_peers(const std::vector<std::string>& peers, Selection& selection) {
     const PeerText text = parse(peer);
     std::error_code problem;
     if (!std::filesystem::exists(text.path, problem)) {
-      throw Error("--peer " + in_quotes(peer) + ": no file " + in_quotes(text.path) +
+      throw Error("--peer " + quote(peer) + ": no file " + quote(text.path) +
                   "; give the path of the library");
     }
     if (std::ranges::find(selection.backends, text.name) == selection.backends.end())
@@ -283,7 +283,7 @@ bool is_collective(const std::string& name) {
   return std::ranges::find(kCollectives, name) != std::end(kCollectives);
 }
 
-bool is_of_ranks(const std::string& name) {
+bool is_rank_experiment(const std::string& name) {
   return name.starts_with(kDdpPrefix) || name.starts_with(kDispatchPrefix) || is_collective(name) ||
          name == "limit.exchange";
 }
@@ -293,7 +293,7 @@ int ranks_of_mesh(const std::string& mesh) {
   return static_cast<int>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-int ranks_by_default(const std::string& name) {
+int default_ranks(const std::string& name) {
   if (name.starts_with(kDispatchPrefix)) return ranks_of_mesh(axes_of(DispatchSetup{}).front().second);
   return name.starts_with(kDdpPrefix) ? 1 : 2;
 }
@@ -333,7 +333,7 @@ struct RawRunOptions {
   bool hot = false, quick = false, all_backends = false, no_store = false;
 };
 
-bool names_python(const RawRunOptions& raw) {
+bool has_python_files(const RawRunOptions& raw) {
   return !raw.files.empty() || !raw.modules_of_python.empty();
 }
 
@@ -343,8 +343,8 @@ std::vector<int> thread_counts(const std::string& text) {
   std::vector<int> counts;
   for (const std::string& value : parse_axis_request("--threads=" + text).values) {
     const auto count = to_integer(value);
-    constexpr std::int64_t kMost = 4096;
-    if (!count || *count < 1 || *count > kMost)
+    constexpr std::int64_t kMax = 4096;
+    if (!count || *count < 1 || *count > kMax)
       throw Error("--threads " + value + ": expected numbers from 1 to 4096, such as 4 or 1,2,4 or 1-8*2");
     if (std::ranges::find(counts, *count) == counts.end()) counts.push_back(static_cast<int>(*count));
   }
@@ -464,24 +464,24 @@ StopRule stop_rule(const RawRunOptions& raw) {
   rule.precision = raw.quick ? 0.05 : 0.01;
   rule.min_time_ns = raw.quick ? 0.05e9 : 0.5e9;
   rule.max_time_ns = raw.quick ? 2e9 : 5e9;
-  return stop_rule_with(rule, raw.stop);
+  return override_stop_rule(rule, raw.stop);
 }
 
-bool all_of_ranks(const std::vector<std::string>& names) {
-  return !names.empty() && std::ranges::all_of(names, is_of_ranks);
+bool all_rank_experiments(const std::vector<std::string>& names) {
+  return !names.empty() && std::ranges::all_of(names, is_rank_experiment);
 }
 
 /// Named programs, else those of the backends.
 std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& selection) {
-  if (all_of_ranks(selection.names)) return {};
+  if (all_rank_experiments(selection.names)) return {};
   std::vector<FoundRunner> named;
   for (const std::string& path : raw.runners) named.push_back({path, true});
   const bool has_modules = !raw.modules.modules.empty();
-  if (named.empty() && has_modules && !names_python(raw)) named.push_back({runner_of_modules(), true});
-  if (has_modules && names_python(raw)) return named;
+  if (named.empty() && has_modules && !has_python_files(raw)) named.push_back({runner_of_modules(), true});
+  if (has_modules && has_python_files(raw)) return named;
   if (!named.empty() || !raw.socket.empty()) return named;
   const std::vector<std::string> backends = backends_of_runners(raw.peers, selection.backends);
-  if (names_python(raw)) return known_runners_of_backends(backends);
+  if (has_python_files(raw)) return known_runners_of_backends(backends);
   return runners_of_backends(backends);
 }
 
@@ -494,8 +494,8 @@ std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
 }
 
 /// Such as "all_reduce", "ddp.resnet18", "dispatch.add".
-bool any_of_ranks(const std::vector<std::string>& names) {
-  return std::ranges::any_of(names, is_of_ranks);
+bool any_rank_experiment(const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, is_rank_experiment);
 }
 
 std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selection& selection) {
@@ -509,7 +509,7 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
     RunnerCommand command;
     command.path = runner.path;
     command.may_refuse = !runner.is_asked_for;
-    command.is_company = names_python(raw) && raw.runners.empty();
+    command.is_companion = has_python_files(raw) && raw.runners.empty();
     command.arguments = arguments;
     if (takes_peers(runner.path)) add_peer_arguments(raw.peers, command.arguments);
     // Known runners may load libraries for long: half a minute for libtorch with CUDA.
@@ -522,7 +522,7 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
   const bool known_first =
       !selection.backends.empty() && !known_runners_of_backends({selection.backends.front()}).empty();
   commands.insert(known_first ? commands.end() : commands.begin(), python.begin(), python.end());
-  if (commands.empty() && !any_of_ranks(selection.names)) {
+  if (commands.empty() && !any_rank_experiment(selection.names)) {
     throw Error(
         "headroom-native not found next to this program or in PATH; give a runner with --runner PATH");
   }
@@ -541,7 +541,7 @@ std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
 }
 
 /// Returns the launcher's job, or one with as many ranks as the axes "ranks" and "mesh" need. Throws like
-/// settle_rank_programs().
+/// resolve_rank_programs().
 RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
                        std::vector<std::string> runners, int threads) {
   RankStart start;
@@ -557,18 +557,18 @@ RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<
   }
   for (const std::string& name : names) {
     start.arguments += name + " ";
-    if (asked == 0) start.ranks = std::max(start.ranks, ranks_by_default(name));
+    if (asked == 0) start.ranks = std::max(start.ranks, default_ranks(name));
   }
   if (asked > 0) start.ranks = asked;
   if (start.place) start.ranks = start.place->size;
-  settle_rank_programs(start, "run " + names.front());
+  resolve_rank_programs(start, "run " + names.front());
   return start;
 }
 
 /// Named programs are those of the ranks if all experiments are.
 RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
   const Selection& selection = request.selection;
-  const bool all = all_of_ranks(selection.names);
+  const bool all = all_rank_experiments(selection.names);
   if (!all && !raw.runners.empty()) {
     throw Error("--runner cannot name programs for ranks and others at once: measure " +
                 join(selection.names, " ") + " in two runs");
@@ -576,9 +576,9 @@ RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
   if (selection.threads.size() > 1) throw Error("--threads takes only one number for ranks");
   const int threads = selection.threads.empty() ? selection.default_threads : selection.threads.front();
   RankStart start = ranks_of_run(selection.names, selection.axes, raw.runners, threads);
-  const RankPatience patience = rank_patience(raw.timeout);
+  const RankTimeouts timeouts = rank_timeouts(raw.timeout);
   for (const std::string& runner : start.runners)
-    request.runners.push_back(rank_command(start, runner, patience));
+    request.runners.push_back(rank_command(start, runner, timeouts));
   return start;
 }
 
@@ -604,7 +604,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
     select_model(raw.model, selection);
   }
   select_peers(raw.peers, selection);
-  const bool of_ranks = any_of_ranks(selection.names);
+  const bool of_ranks = any_rank_experiment(selection.names);
   const int threads = of_ranks ? 1 : static_cast<int>(allowed_cpus().size());
   selection.default_threads = threads;
   selection.threads = thread_counts(raw.threads);
@@ -645,7 +645,7 @@ OptionTable run_table(std::function<ExitCode(const RunOptions&)> action) {
     if (options.resume) return action(options);
     fill_request(raw, options);
     options.request.tunes = !raw.quick || options.retune;
-    settle_store(options.store, raw.no_store || options.calibrate_noise);
+    resolve_store(options.store, raw.no_store || options.calibrate_noise);
     return action(options);
   });
   return table;

@@ -64,7 +64,7 @@ std::string require_runner(const KnownRunner& runner, const std::string& wanted_
   return path;
 }
 
-bool takes_part(const std::vector<std::string>& runners, const std::string& name) {
+bool contains_runner(const std::vector<std::string>& runners, const std::string& name) {
   return std::ranges::any_of(
       runners, [&](const std::string& path) { return std::filesystem::path(path).filename() == name; });
 }
@@ -72,7 +72,7 @@ bool takes_part(const std::vector<std::string>& runners, const std::string& name
 std::vector<std::string> limit_names_of(const std::vector<std::string>& runners) {
   std::vector<std::string> names{"headroom-native"};
   for (const KnownRunner& known : known_runners()) {
-    if (!takes_part(runners, known.name) || takes_part(runners, known.limits)) continue;
+    if (!contains_runner(runners, known.name) || contains_runner(runners, known.limits)) continue;
     if (std::ranges::find(names, known.limits) == names.end()) names.emplace_back(known.limits);
   }
   return names;
@@ -114,7 +114,7 @@ std::vector<std::string> limit_runners_of(const std::vector<std::string>& runner
 std::vector<std::string> missing_limits_of(const std::vector<std::string>& runners) {
   std::vector<std::string> sentences;
   for (const std::string& name : limit_names_of(runners)) {
-    if (takes_part(runners, name) || !find_program_of_ours(name).empty()) continue;
+    if (contains_runner(runners, name) || !find_program_of_ours(name).empty()) continue;
     sentences.push_back("no limits: " + name + " not found next to this program (" +
                         this_executable().parent_path().string() +
                         "), in " HEADROOM_INSTALL_BINDIR
@@ -144,7 +144,7 @@ std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& bac
   if (backends.empty()) take(find_program_of_ours(known_runners().front().name), true);
   for (const std::string& backend : backends) {
     if (const KnownRunner* runner = runner_of(backend)) {
-      take(require_runner(*runner, "backend " + in_quotes(backend)), true);
+      take(require_runner(*runner, "backend " + quote(backend)), true);
     } else {
       for (const KnownRunner& any : known_runners()) take(find_program_of_ours(any.name), false);
     }
@@ -183,7 +183,7 @@ std::string find_python() {
 }
 
 RunnerCommand python_file_runner(const std::string& file) {
-  if (!fs::is_regular_file(file)) throw Error(in_quotes(file) + " is not a file");
+  if (!fs::is_regular_file(file)) throw Error(quote(file) + " is not a file");
   RunnerCommand command = serving();
   command.path = file;
   return command;

@@ -25,7 +25,7 @@ constexpr double kDayNs = 24 * 3600e9;
 
 }  // namespace
 
-StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
+StopRule override_stop_rule(StopRule rule, const StopOptions& given) {
   if (!given.precision.empty()) rule.precision = parse_precision(given.precision);
   if (!given.min_time.empty()) rule.min_time_ns = time_of("--min-time", given.min_time);
   if (!given.max_time.empty()) rule.max_time_ns = time_of("--max-time", given.max_time);
@@ -44,10 +44,10 @@ StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
 
 double run_time_ns(const StopOptions& given) {
   const double given_ns = given.max_time.empty() ? 0 : time_of("--max-time", given.max_time);
-  return given_ns < kLeastRunTimeNs ? std::numeric_limits<double>::infinity() : given_ns;
+  return given_ns < kMinRunTimeNs ? std::numeric_limits<double>::infinity() : given_ns;
 }
 
-std::string not_reached(double run_time_ns) {
+std::string not_reached_text(double run_time_ns) {
   return "not reached within --max-time " + format_time_ns(run_time_ns);
 }
 

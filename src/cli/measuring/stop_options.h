@@ -15,11 +15,11 @@ struct StopOptions {
 };
 
 /// Overrides `rule` by the given options. Throws Error.
-StopRule stop_rule_with(StopRule rule, const StopOptions& given);
+StopRule override_stop_rule(StopRule rule, const StopOptions& given);
 
 /// From this time on --max-time limits the whole run; shorter times limit the sampling of each group, as
 /// starting programs takes seconds.
-inline constexpr double kLeastRunTimeNs = 5e9;
+inline constexpr double kMinRunTimeNs = 5e9;
 
 /// Follows the first half of the help of --max-time.
 inline constexpr const char* kRunTimeHelp =
@@ -29,6 +29,6 @@ inline constexpr const char* kRunTimeHelp =
 double run_time_ns(const StopOptions& given);
 
 /// "not reached within --max-time 5.00 s".
-std::string not_reached(double run_time_ns);
+std::string not_reached_text(double run_time_ns);
 
 }  // namespace headroom::cli

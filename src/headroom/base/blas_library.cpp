@@ -33,7 +33,7 @@ std::size_t rank_of(const BlasLibrary& blas) {
 }
 
 /// Returns the longest dotted number: "0.3.21" of "libopenblasp-r0.3.21.so".
-std::string version_in(std::string_view file_name) {
+std::string dotted_version(std::string_view file_name) {
   std::string longest, run;
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const auto take = [&] {
@@ -58,7 +58,7 @@ int add_path(dl_phdr_info* library, std::size_t, void* paths) {
   return 0;
 }
 
-std::string with_links_followed(const std::string& path) {
+std::string real_path(const std::string& path) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   return error ? path : real.string();
@@ -75,7 +75,7 @@ Function* function_of(const std::string& file, const char* name) {
 
 }  // namespace
 
-std::optional<BlasLibrary> blas_named(std::string_view file) {
+std::optional<BlasLibrary> identify_blas(std::string_view file) {
   const std::string_view name = file.substr(file.rfind('/') + 1);
   // liblapack.so.3 is in the same folders.
   if (name.starts_with("liblapack")) return std::nullopt;
@@ -83,17 +83,17 @@ std::optional<BlasLibrary> blas_named(std::string_view file) {
   for (const KnownBlas& known : kKnown) {
     const std::string_view where = is_alternative ? file : name;
     if (where.find(known.in_path) == std::string_view::npos) continue;
-    return BlasLibrary{std::string(known.name), version_in(name), std::string(file)};
+    return BlasLibrary{std::string(known.name), dotted_version(name), std::string(file)};
   }
   return std::nullopt;
 }
 
-std::optional<BlasLibrary> blas_in_process() {
+std::optional<BlasLibrary> loaded_blas() {
   std::vector<std::string> paths;
   ::dl_iterate_phdr(add_path, &paths);
   std::optional<BlasLibrary> best;
   for (const std::string& path : paths) {
-    const auto found = blas_named(with_links_followed(path));
+    const auto found = identify_blas(real_path(path));
     if (!found) continue;
     const bool tells_more = best && rank_of(*found) == rank_of(*best) && best->version.empty();
     if (!best || rank_of(*found) < rank_of(*best) || tells_more) best = found;
@@ -102,7 +102,7 @@ std::optional<BlasLibrary> blas_in_process() {
 }
 
 void set_blas_threads(int threads) {
-  const auto blas = blas_in_process();
+  const auto blas = loaded_blas();
   if (!blas || blas->name != "OpenBLAS") return;
   const auto set = function_of<void(int)>(blas->file, "openblas_set_num_threads");
   if (set != nullptr) set(threads);

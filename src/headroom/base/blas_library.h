@@ -24,10 +24,10 @@ using DescribeBlas = std::function<std::optional<BlasLibrary>()>;
 
 /// Identifies a BLAS by file name and folder: Debian keeps alternatives of libblas.so.3 in folders named
 /// after the library. Returns nullopt for other libraries.
-std::optional<BlasLibrary> blas_named(std::string_view file);
+std::optional<BlasLibrary> identify_blas(std::string_view file);
 
 /// Returns the BLAS that computes: Debian's OpenBLAS libblas.so.3 forwards to libopenblas.so.0.
-std::optional<BlasLibrary> blas_in_process();
+std::optional<BlasLibrary> loaded_blas();
 
 /// Affects only OpenBLAS without OpenMP.
 void set_blas_threads(int threads);

@@ -29,9 +29,9 @@ struct Interrupted {};
 
 /// Exit code of all programs of this project.
 enum class ExitCode : int {
-  kFine = 0,
-  kNo = 1,            ///< regression, missed target, failed experiment
-  kCannot = 2,        ///< bad input or usage, missing runner
+  kSuccess = 0,
+  kFailure = 1,       ///< regression, missed target, failed experiment
+  kError = 2,         ///< bad input or usage, missing runner
   kInconclusive = 3,  ///< the data does not decide
   kInterrupted = 130  ///< Ctrl-C; results are kept
 };

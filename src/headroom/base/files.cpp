@@ -32,7 +32,7 @@ std::string reason(int error) {
 }
 
 [[noreturn]] void cannot_write(const fs::path& path, const std::string& why) {
-  throw Error(fmt::format("cannot write {}: {}", in_quotes(path.string()), why));
+  throw Error(fmt::format("cannot write {}: {}", quote(path.string()), why));
 }
 
 std::string advice(int error) {
@@ -74,7 +74,7 @@ struct Target {
 
 /// fs.protected_symlinks, even if off: in a sticky world-writable folder follow only our or the folder
 /// owner's links.
-bool is_planted(const fs::path& link, const struct stat& info) {
+bool is_untrusted_link(const fs::path& link, const struct stat& info) {
   struct stat folder {};
   const fs::path parent = link.parent_path();
   if (::stat(parent.empty() ? "." : parent.c_str(), &folder) != 0) return false;
@@ -84,14 +84,14 @@ bool is_planted(const fs::path& link, const struct stat& info) {
 
 std::atomic<bool> follows_links{true};
 
-void refuse_strange_link(const fs::path& asked, const fs::path& link, const struct stat& info) {
+void refuse_untrusted_link(const fs::path& asked, const fs::path& link, const struct stat& info) {
   if (!follows_links)
-    cannot_write(asked, in_quotes(link.string()) + " is a symbolic link, and --no-follow is given");
-  if (is_planted(link, info))
-    cannot_write(asked, in_quotes(link.string()) + " is another user's link in a world-writable folder");
+    cannot_write(asked, quote(link.string()) + " is a symbolic link, and --no-follow is given");
+  if (is_untrusted_link(link, info))
+    cannot_write(asked, quote(link.string()) + " is another user's link in a world-writable folder");
 }
 
-fs::path without_first(const fs::path& path) {
+fs::path drop_first_component(const fs::path& path) {
   fs::path rest;
   for (auto part = std::next(path.begin()); part != path.end(); ++part) rest /= *part;
   return rest;
@@ -100,7 +100,7 @@ fs::path without_first(const fs::path& path) {
 Target resolve(const fs::path& asked) {
   if (asked.empty()) throw Error("cannot write to an empty path; give the name of a file");
   if (!asked.has_filename()) cannot_write(asked, "it names a folder; add the name of a file");
-  Target target{resolved_for_writing(asked), std::nullopt, std::nullopt};
+  Target target{resolve_output_path(asked), std::nullopt, std::nullopt};
   target.descriptor = own_descriptor(target.path);
   if (target.descriptor) return target;
   struct stat info {};
@@ -137,7 +137,7 @@ void require_folder(const fs::path& folder, const fs::path& asked) {
     if (!S_ISDIR(info.st_mode)) cannot_write(asked, ENOTDIR);
   } else if (errno == ENOENT) {
     cannot_write(asked,
-                 "there is no folder " + in_quotes(folder.string()) + "; create it, or choose another one");
+                 "there is no folder " + quote(folder.string()) + "; create it, or choose another one");
   } else {
     cannot_write(asked, errno);
   }
@@ -175,15 +175,16 @@ constexpr const char* kPrefix = "headroom-work-";
 /// Marks our folders; the name alone is not proof.
 constexpr const char* kMarker = ".made-by-headroom";
 /// A younger folder may not be locked yet.
-constexpr std::chrono::seconds kYoung(60);
+constexpr std::chrono::seconds kMinLeftoverAge(60);
 
-void open_to_us(const fs::path& folder) noexcept {
+void add_owner_permissions(const fs::path& folder) noexcept {
   std::error_code ignored;
   fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add | fs::perm_options::nofollow, ignored);
   for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
        entry.increment(ignored)) {
     std::error_code unknown;
-    if (entry->symlink_status(unknown).type() == fs::file_type::directory) open_to_us(entry->path());
+    if (entry->symlink_status(unknown).type() == fs::file_type::directory)
+      add_owner_permissions(entry->path());
   }
 }
 
@@ -210,7 +211,7 @@ bool is_left_over(const Descriptor& folder) {
   if (!folder.is_open() || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) return false;
   if (!is_marked(folder)) return false;
   const auto made = std::chrono::system_clock::from_time_t(info.st_mtime);
-  return std::chrono::system_clock::now() - made > kYoung && lock(folder);
+  return std::chrono::system_clock::now() - made > kMinLeftoverAge && lock(folder);
 }
 
 void remove_left_over(const fs::path& parent) {
@@ -227,7 +228,7 @@ void remove_left_over(const fs::path& parent) {
 
 std::string read_file(const fs::path& path) {
   const auto cannot_read = [&path](int error) {
-    throw Error(fmt::format("cannot read {}: {}", in_quotes(path.string()), reason(error)));
+    throw Error(fmt::format("cannot read {}: {}", quote(path.string()), reason(error)));
   };
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) cannot_read(errno);
@@ -253,23 +254,23 @@ void sync_folder_of(const fs::path& path) {
   }
 }
 
-void never_follow_links() {
+void refuse_links() {
   follows_links = false;
 }
 
-fs::path resolved_for_writing(const fs::path& asked) {
+fs::path resolve_output_path(const fs::path& asked) {
   constexpr int kMaxLinks = 40;
   fs::path done, left = asked;
   for (int links = 0; !left.empty();) {
     if (own_descriptor(done / left)) return done / left;
     const fs::path next = done / *left.begin();
-    left = without_first(left);
+    left = drop_first_component(left);
     struct stat info {};
     if (::lstat(next.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) {
       done = next;
       continue;
     }
-    refuse_strange_link(asked, next, info);
+    refuse_untrusted_link(asked, next, info);
     std::error_code error;
     const fs::path link = fs::read_symlink(next, error);
     if (error) cannot_write(asked, error.value());
@@ -282,7 +283,7 @@ fs::path resolved_for_writing(const fs::path& asked) {
 
 void make_folders_above(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(resolved_for_writing(path.parent_path()), error);
+  fs::create_directories(resolve_output_path(path.parent_path()), error);
 }
 
 OutputFile::OutputFile(const fs::path& path) : asked_(path) {
@@ -363,7 +364,7 @@ void require_writable(const fs::path& path) {
 }
 
 void require_writable_folder(const fs::path& folder) {
-  fs::path existing = fs::absolute(resolved_for_writing(folder));
+  fs::path existing = fs::absolute(resolve_output_path(folder));
   struct stat info {};
   while (::stat(existing.c_str(), &info) != 0) {
     if (errno != ENOENT || existing == existing.parent_path()) cannot_write(folder, errno);
@@ -387,10 +388,10 @@ void refuse_endless_device(int file, const std::filesystem::path& path) {
   if (S_ISCHR(info.st_mode) && (info.st_rdev == makedev(kNullMajor, kNullMinor) || ::isatty(file) == 1))
     return;
   throw Error(fmt::format("cannot read {}: it is a device, which may never end; give a file or a pipe",
-                          in_quotes(path.string())));
+                          quote(path.string())));
 }
 
-std::string text_of_file(const std::filesystem::path& path) {
+std::string read_file_or_empty(const std::filesystem::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   std::array<char, 8192> chunk;
@@ -405,8 +406,8 @@ std::string text_of_file(const std::filesystem::path& path) {
   return text;
 }
 
-std::string value_in_file(const std::filesystem::path& path) {
-  return std::string(trimmed(text_of_file(path)));
+std::string read_file_value(const std::filesystem::path& path) {
+  return std::string(trimmed(read_file_or_empty(path)));
 }
 
 fs::path user_data_folder() {
@@ -425,7 +426,7 @@ void remove_tree(const fs::path& folder) noexcept {
   std::error_code failed;
   fs::remove_all(folder, failed);
   if (!failed) return;
-  open_to_us(folder);
+  add_owner_permissions(folder);
   fs::remove_all(folder, failed);
 }
 
@@ -436,7 +437,7 @@ TemporaryFolder::TemporaryFolder() {
   std::string name = fs::absolute(parent / (std::string(kPrefix) + "XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw Error(fmt::format("cannot make a temporary folder in {}: {}; set TMPDIR to another folder",
-                            in_quotes(parent.string()), std::strerror(errno)));
+                            quote(parent.string()), std::strerror(errno)));
   }
   path_ = name;
   lock_ = open_folder(path_);

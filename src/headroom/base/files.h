@@ -42,21 +42,21 @@ std::string read_file(const std::filesystem::path& path);
 
 /// Resolves symbolic links, as far as the path exists; keeps descriptors of this process (/dev/stdout,
 /// /dev/fd/3). Throws Error for another user's links in a sticky world-writable folder, and for any link
-/// after never_follow_links().
-std::filesystem::path resolved_for_writing(const std::filesystem::path& asked);
+/// after refuse_links().
+std::filesystem::path resolve_output_path(const std::filesystem::path& asked);
 
-/// By way of a temporary file, fsync and rename. Follows links as resolved_for_writing(). Writes devices and
+/// By way of a temporary file, fsync and rename. Follows links as resolve_output_path(). Writes devices and
 /// pipes directly. Throws Error.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-/// For headroom's own files; failures surface on writing. Throws Error for a link as resolved_for_writing().
+/// For headroom's own files; failures surface on writing. Throws Error for a link as resolve_output_path().
 void make_folders_above(const std::filesystem::path& path);
 
 /// If the file system can. Throws Error.
 void sync_folder_of(const std::filesystem::path& path);
 
-/// Makes resolved_for_writing() refuse every link.
-void never_follow_links();
+/// Makes resolve_output_path() refuse every link.
+void refuse_links();
 
 /// Throws Error if write_file_atomically(path) would fail; creates nothing.
 void require_writable(const std::filesystem::path& path);
@@ -70,10 +70,10 @@ std::filesystem::path this_executable();
 void refuse_endless_device(int file, const std::filesystem::path& path);
 
 /// Returns an empty text if unreadable. Ignores the reported size, which is 0 for /proc and /sys.
-std::string text_of_file(const std::filesystem::path& path);
+std::string read_file_or_empty(const std::filesystem::path& path);
 
 /// Trims the text.
-std::string value_in_file(const std::filesystem::path& path);
+std::string read_file_value(const std::filesystem::path& path);
 
 // Folders of the XDG Base Directory Specification 0.8, not created here. Throw Error if neither the variable
 // nor HOME is set.

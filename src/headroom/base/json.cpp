@@ -187,7 +187,7 @@ std::string unescaped(std::string_view part, std::string_view pointer) {
     }
     ++i;
     if (i == part.size() || (part[i] != '0' && part[i] != '1')) {
-      throw Error(in_quotes(pointer) + " is not a JSON pointer: ~ must be followed by 0 or 1");
+      throw Error(quote(pointer) + " is not a JSON pointer: ~ must be followed by 0 or 1");
     }
     key += part[i] == '0' ? '~' : '/';
   }
@@ -197,8 +197,7 @@ std::string unescaped(std::string_view part, std::string_view pointer) {
 std::vector<std::string> parts_of(std::string_view pointer) {
   std::vector<std::string> parts;
   if (pointer.empty()) return parts;
-  if (!pointer.starts_with('/'))
-    throw Error(in_quotes(pointer) + " is not a JSON pointer: it must begin with /");
+  if (!pointer.starts_with('/')) throw Error(quote(pointer) + " is not a JSON pointer: it must begin with /");
   for (const std::string& part : split(std::string(pointer.substr(1)), '/')) {
     parts.push_back(unescaped(part, pointer));
   }

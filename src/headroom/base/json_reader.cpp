@@ -172,7 +172,7 @@ void JsonReader::refuse(const std::string& what) const {
   throw Error(fmt::format("{}: at byte {}: {}", source_, offset(), what));
 }
 
-void JsonReader::not_json(const std::string& what, std::uint64_t offset) const {
+void JsonReader::throw_not_json(const std::string& what, std::uint64_t offset) const {
   const bool over = at_end_ && offset == offset_;
   throw Error(fmt::format("{}: not JSON at byte {}: {}{}", source_, offset, what,
                           !over             ? ""
@@ -193,7 +193,7 @@ void JsonReader::record(std::string_view text) {
 }
 
 void JsonReader::take(char expected) {
-  if (peek() != expected) not_json(fmt::format("expected '{}'", expected));
+  if (peek() != expected) throw_not_json(fmt::format("expected '{}'", expected));
   record({at_, 1});
   ++at_;
 }
@@ -203,17 +203,17 @@ void JsonReader::take_string() {
   bool escaped = false;
   int hex_digits = 0;
   while (true) {
-    if (at_ == end_ && !refill()) not_json("unterminated string");
+    if (at_ == end_ && !refill()) throw_not_json("unterminated string");
     const char* const start = at_;
     bool closed = false;
     for (; at_ < end_ && !closed; ++at_) {
       const char c = *at_;
-      if (static_cast<unsigned char>(c) < 0x20) not_json("a control character in a string");
+      if (static_cast<unsigned char>(c) < 0x20) throw_not_json("a control character in a string");
       if (hex_digits > 0) {
-        if (std::isxdigit(static_cast<unsigned char>(c)) == 0) not_json("expected a hexadecimal digit");
+        if (std::isxdigit(static_cast<unsigned char>(c)) == 0) throw_not_json("expected a hexadecimal digit");
         --hex_digits;
       } else if (escaped) {
-        if (kEscapes.find(c) == std::string_view::npos) not_json("unknown escape in a string");
+        if (kEscapes.find(c) == std::string_view::npos) throw_not_json("unknown escape in a string");
         hex_digits = c == 'u' ? 4 : 0;
         escaped = false;
       } else {
@@ -228,8 +228,8 @@ void JsonReader::take_string() {
 
 void JsonReader::take_literal(std::string_view literal) {
   for (const char c : literal) {
-    if (at_ == end_ && !refill()) not_json("expected a value");
-    if (*at_ != c) not_json("expected a value");
+    if (at_ == end_ && !refill()) throw_not_json("expected a value");
+    if (*at_ != c) throw_not_json("expected a value");
     ++at_;
   }
   record(literal);
@@ -245,7 +245,7 @@ std::string_view JsonReader::number_token() {
       refill();
       continue;
     }
-    if (end == nullptr) not_json("expected a value");
+    if (end == nullptr) throw_not_json("expected a value");
     const std::string_view token(at_, static_cast<std::size_t>(end - at_));
     at_ = end;
     return token;
@@ -281,7 +281,7 @@ void JsonReader::take_text(std::string& text) {
   recorded_ = outer;
   record(quoted);
   CleanText clean = clean_text(std::string_view(quoted).substr(1, quoted.size() - 2));
-  if (!clean.is_clean) not_json("a string with invalid UTF-8 or half of a surrogate pair", begin);
+  if (!clean.is_clean) throw_not_json("a string with invalid UTF-8 or half of a surrogate pair", begin);
   text = std::move(clean.text);
 }
 
@@ -295,7 +295,7 @@ void JsonReader::members(const std::function<void(const std::string&)>& visit) {
     visit(key);
     if (peek() == '}') break;
     take(',');
-    if (peek() == '}') not_json("expected a key");
+    if (peek() == '}') throw_not_json("expected a key");
   }
   take('}');
   --depth_;
@@ -308,7 +308,7 @@ void JsonReader::elements(const std::function<void()>& visit) {
     visit();
     if (peek() == ']') break;
     take(',');
-    if (peek() == ']') not_json("expected a value");
+    if (peek() == ']') throw_not_json("expected a value");
   }
   take(']');
   --depth_;
@@ -324,7 +324,7 @@ void JsonReader::numbers(const TakeMany& many, const TakeOne& one) {
     take_one_number(one);
     if (peek() == ']') break;
     take(',');
-    if (peek() == ']') not_json("expected a value");
+    if (peek() == ']') throw_not_json("expected a value");
   }
   take(']');
 }
@@ -337,12 +337,12 @@ void JsonReader::take_one_number(const TakeOne& one) {
   }
   if (const std::string_view number = number_word(); !number.empty()) return one(number);
   const bool is_number = first == '-' || is_digit(first);
-  if (!is_number && kOtherValues.find(first) == std::string_view::npos) not_json("expected a value");
+  if (!is_number && kOtherValues.find(first) == std::string_view::npos) throw_not_json("expected a value");
   one(is_number ? number_token() : std::string_view());
 }
 
 void JsonReader::finish() {
-  if (peek() != '\0' || at_ < end_) not_json("text after the end of the value");
+  if (peek() != '\0' || at_ < end_) throw_not_json("text after the end of the value");
 }
 
 void JsonReader::take_any() {
@@ -385,7 +385,7 @@ Json JsonReader::take_number() {
     if (std::from_chars(token.data(), end, below_zero).ec == std::errc()) return below_zero;
   }
   const double real = json_number_value(token);
-  if (!std::isfinite(real)) not_json("a number out of the range of a double");
+  if (!std::isfinite(real)) throw_not_json("a number out of the range of a double");
   return real;
 }
 

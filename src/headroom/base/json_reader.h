@@ -115,7 +115,7 @@ class JsonReader {
   Json value();
   /// Uses `take(JsonCursor)` if it succeeds and the value is within the window; otherwise takes nothing.
   template <typename Take>
-  bool take_plainly(const Take& take) {
+  bool take_in_buffer(const Take& take) {
     peek();
     JsonCursor cursor(at_, end_);
     if (recorded_ != nullptr || !take(cursor) || cursor.is_at_end()) return false;
@@ -144,8 +144,8 @@ class JsonReader {
   virtual std::size_t read_more(char* room, std::size_t size);
 
  private:
-  [[noreturn]] void not_json(const std::string& what) const { not_json(what, offset()); }
-  [[noreturn]] void not_json(const std::string& what, std::uint64_t offset) const;
+  [[noreturn]] void throw_not_json(const std::string& what) const { throw_not_json(what, offset()); }
+  [[noreturn]] void throw_not_json(const std::string& what, std::uint64_t offset) const;
   bool refill();
   void take(char expected);
   void take_string();

@@ -10,7 +10,7 @@
 namespace headroom {
 
 /// Writes a file in pieces. A temporary file replaces the target in finish(), keeping owner and mode; without
-/// finish() nothing changes. Follows links as resolved_for_writing(). Writes devices and pipes directly.
+/// finish() nothing changes. Follows links as resolve_output_path(). Writes devices and pipes directly.
 /// Throws Error.
 class OutputFile {
  public:

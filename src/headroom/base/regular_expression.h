@@ -21,7 +21,7 @@ class RegularExpression {
     if (error == 0) return;
     std::array<char, 256> reason{};
     ::regerror(error, &compiled_, reason.data(), reason.size());
-    throw Error(in_quotes(text) + " is not a regular expression: " + reason.data());
+    throw Error(quote(text) + " is not a regular expression: " + reason.data());
   }
   ~RegularExpression() { ::regfree(&compiled_); }
   RegularExpression(const RegularExpression&) = delete;

@@ -29,7 +29,7 @@ std::string words_of(std::string_view name) {
   return words.back() == '_' ? words : words + "_";
 }
 
-std::string without_url_passwords(std::string text) {
+std::string redact_url_passwords(std::string text) {
   std::size_t from = 0;
   for (std::size_t scheme = 0; (scheme = text.find("://", from)) != std::string::npos;) {
     const std::size_t start = scheme + 3;
@@ -44,11 +44,11 @@ std::string without_url_passwords(std::string text) {
 }
 
 /// Hides the values in "?user=me&password=x" and "PASSWORD=x".
-std::string without_values(std::string text) {
+std::string redact_values(std::string text) {
   for (std::size_t equals = 0; (equals = text.find('=', equals)) != std::string::npos; ++equals) {
     const std::size_t before = text.find_last_of("&?;,'\" ", equals);
     const std::size_t start = before == std::string::npos ? 0 : before + 1;
-    if (!names_a_secret(std::string_view(text).substr(start, equals - start))) continue;
+    if (!is_secret_name(std::string_view(text).substr(start, equals - start))) continue;
     const std::size_t value = equals + 1;
     const bool quoted = value < text.size() && (text[value] == '"' || text[value] == '\'');
     const std::size_t end = quoted ? text.find(text[value], value + 1) : text.find_first_of("&;'\"", value);
@@ -63,14 +63,14 @@ bool is_option(std::string_view word) {
 }
 
 /// Matches "--token", "Bearer".
-bool announces_a_secret(std::string_view word) {
-  if (is_option(word)) return word.find('=') == std::string_view::npos && names_a_secret(word);
+bool precedes_secret(std::string_view word) {
+  if (is_option(word)) return word.find('=') == std::string_view::npos && is_secret_name(word);
   const std::string name = words_of(word);
   return name == "_bearer_" || (name == "_basic_" && word != "basic");
 }
 
 /// Splits at blanks outside quotes; keeps empty words, so that joining restores the line.
-std::vector<std::string> words_of_line(std::string_view line) {
+std::vector<std::string> split_words(std::string_view line) {
   std::vector<std::string> words(1);
   char quote = 0;
   for (const char c : line) {
@@ -84,19 +84,19 @@ std::vector<std::string> words_of_line(std::string_view line) {
   return words;
 }
 
-std::string hidden_in(std::string word) {
-  word = without_values(without_url_passwords(std::move(word)));
+std::string redact_word(std::string word) {
+  word = redact_values(redact_url_passwords(std::move(word)));
   if (!contains(word, " ")) return word;
   const std::size_t quote = word.find_first_of("\"'");
-  if (quote == std::string::npos) return without_secrets(std::string_view(word));
+  if (quote == std::string::npos) return redact_secrets(std::string_view(word));
   const std::size_t close = std::min(word.find(word[quote], quote + 1), word.size());
-  const std::string inner = without_secrets(std::string_view(word).substr(quote + 1, close - quote - 1));
-  return word.substr(0, quote + 1) + inner + (close < word.size() ? hidden_in(word.substr(close)) : "");
+  const std::string inner = redact_secrets(std::string_view(word).substr(quote + 1, close - quote - 1));
+  return word.substr(0, quote + 1) + inner + (close < word.size() ? redact_word(word.substr(close)) : "");
 }
 
 }  // namespace
 
-bool names_a_secret(std::string_view name) {
+bool is_secret_name(std::string_view name) {
   constexpr std::array kWords{"password", "pgpassword", "passwd",      "pwd",   "passphrase", "secret",
                               "secrets",  "credential", "credentials", "token", "apikey"};
   constexpr std::array kPairs{"api_key", "access_key", "private_key", "auth_key", "account_key"};
@@ -105,18 +105,18 @@ bool names_a_secret(std::string_view name) {
   return std::ranges::any_of(kWords, holds) || std::ranges::any_of(kPairs, holds);
 }
 
-std::vector<std::string> without_secrets(std::vector<std::string> words) {
+std::vector<std::string> redact_secrets(std::vector<std::string> words) {
   bool is_secret = false;
   for (std::string& word : words) {
-    const bool announces = announces_a_secret(word);
-    word = is_secret && !is_option(word) ? kHidden : hidden_in(std::move(word));
+    const bool announces = precedes_secret(word);
+    word = is_secret && !is_option(word) ? kHidden : redact_word(std::move(word));
     is_secret = announces;
   }
   return words;
 }
 
-std::string without_secrets(std::string_view line) {
-  return join(without_secrets(words_of_line(line)), " ");
+std::string redact_secrets(std::string_view line) {
+  return join(redact_secrets(split_words(line)), " ");
 }
 
 }  // namespace headroom

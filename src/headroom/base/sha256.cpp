@@ -78,7 +78,7 @@ std::string digest_of(std::string text) {
   return digest;
 }
 
-std::string in_hexadecimal(std::string_view bytes) {
+std::string to_hex(std::string_view bytes) {
   std::string text;
   for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return text;
@@ -87,7 +87,7 @@ std::string in_hexadecimal(std::string_view bytes) {
 }  // namespace
 
 std::string sha256(std::string_view text) {
-  return in_hexadecimal(digest_of(std::string(text)));
+  return to_hex(digest_of(std::string(text)));
 }
 
 std::string hmac_sha256(std::string_view key, std::string_view message) {
@@ -96,10 +96,10 @@ std::string hmac_sha256(std::string_view key, std::string_view message) {
   std::string outer = inner;
   for (char& byte : inner) byte ^= '\x36';
   for (char& byte : outer) byte ^= '\x5c';
-  return in_hexadecimal(digest_of(outer + digest_of(inner.append(message))));
+  return to_hex(digest_of(outer + digest_of(inner.append(message))));
 }
 
-bool equal_secrets(std::string_view a, std::string_view b) {
+bool constant_time_equal(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -111,7 +111,7 @@ std::string random_nonce() {
   std::array<char, 16> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     throw Error(fmt::format("cannot get random numbers from the kernel: {}", std::strerror(errno)));
-  return in_hexadecimal({bytes.data(), bytes.size()});
+  return to_hex({bytes.data(), bytes.size()});
 }
 
 }  // namespace headroom

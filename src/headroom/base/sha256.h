@@ -13,7 +13,7 @@ std::string sha256(std::string_view text);
 std::string hmac_sha256(std::string_view key, std::string_view message);
 
 /// Compares in a time that depends on the lengths only.
-bool equal_secrets(std::string_view a, std::string_view b);
+bool constant_time_equal(std::string_view a, std::string_view b);
 
 /// 128 bits from the kernel's random generator, as 32 hexadecimal digits. Throws Error.
 std::string random_nonce();

@@ -48,7 +48,7 @@ constexpr bool is_plain(char c) {
 }
 
 /// Marks of UAX #9, and line and paragraph separators.
-constexpr bool turns_writing(std::uint32_t code) {
+constexpr bool is_bidi_control(std::uint32_t code) {
   return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069);
 }
@@ -107,7 +107,7 @@ std::string visible(std::string_view text) {
     if (text.empty()) break;
     const std::size_t length = utf8_length(text);
     const std::uint32_t code = length > 1 ? code_point(text.substr(0, length)) : 0;
-    if (code >= 0xA0 && !turns_writing(code)) {
+    if (code >= 0xA0 && !is_bidi_control(code)) {
       out.append(text.substr(0, length));
     } else if (length > 1) {
       out += fmt::format("\\u{:04X}", code);
@@ -119,7 +119,7 @@ std::string visible(std::string_view text) {
   return out;
 }
 
-std::string in_quotes(std::string_view text) {
+std::string quote(std::string_view text) {
   std::string out = "'";
   for (const char c : visible(text))
     out += c == '\n' || c == '\t' ? fmt::format("\\x{:02X}", c) : std::string(1, c);
@@ -175,7 +175,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
   std::string text = "; did you mean ";
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
-    text += in_quotes(names[i]);
+    text += quote(names[i]);
   }
   return text + "?";
 }

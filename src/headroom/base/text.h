@@ -16,7 +16,7 @@ namespace headroom {
 std::string visible(std::string_view text);
 
 /// Quotes visible() text on one line.
-std::string in_quotes(std::string_view text);
+std::string quote(std::string_view text);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);

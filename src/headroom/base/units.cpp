@@ -80,10 +80,10 @@ std::string format_number(double value) {
 }
 
 std::string format_ratio(double ratio) {
-  constexpr double kLeast = 0.0005, kMost = 1e6;
+  constexpr double kMin = 0.0005, kMax = 1e6;
   const double size = std::abs(ratio);
-  return size == 0 || (size >= kLeast && size < kMost) ? fmt::format("{:.3f}", ratio)
-                                                       : fmt::format("{:.2e}", ratio);
+  return size == 0 || (size >= kMin && size < kMax) ? fmt::format("{:.3f}", ratio)
+                                                    : fmt::format("{:.2e}", ratio);
 }
 
 std::string format_time_ns(double ns) {
@@ -110,16 +110,16 @@ std::string format_percent(double share) {
 
 double parse_time_ns(std::string_view text) {
   const std::optional<double> ns = parse_quantity(text, kTimeUnits);
-  if (!ns) throw Error(in_quotes(text) + " is not a time; write it like 500ms, 2s, 1.5 min or 10us");
+  if (!ns) throw Error(quote(text) + " is not a time; write it like 500ms, 2s, 1.5 min or 10us");
   return *ns;
 }
 
 double parse_share(std::string_view text) {
   const std::optional<double> share = parse_quantity(text, kShareUnits);
-  if (!share) throw Error(in_quotes(text) + " is not a share; write it like 1% or 0.01");
+  if (!share) throw Error(quote(text) + " is not a share; write it like 1% or 0.01");
   if (*share > 1 && text.find('%') == std::string_view::npos) {
-    throw Error(fmt::format("{} is more than 100 %: did you mean {} % or {:g}?", in_quotes(text),
-                            trimmed(text), *share / 100));
+    throw Error(fmt::format("{} is more than 100 %: did you mean {} % or {:g}?", quote(text), trimmed(text),
+                            *share / 100));
   }
   return *share;
 }
@@ -128,7 +128,7 @@ std::int64_t parse_bytes(std::string_view text) {
   const std::optional<double> bytes = parse_quantity(text, kByteUnits);
   // 2^63, the first double out of range.
   if (!bytes || *bytes != std::floor(*bytes) || *bytes >= 9223372036854775808.0) {
-    throw Error(in_quotes(text) + " is not a size in bytes; write it like 4096, 64K, 32MiB or 1G");
+    throw Error(quote(text) + " is not a size in bytes; write it like 4096, 64K, 32MiB or 1G");
   }
   return static_cast<std::int64_t>(*bytes);
 }

@@ -29,9 +29,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-LayerSpec in_variable(std::string name, std::string variable,
-                      std::vector<std::pair<std::string, std::string>> settings = {},
-                      std::vector<LayerPart> parts = {}) {
+LayerSpec variable_layer(std::string name, std::string variable,
+                         std::vector<std::pair<std::string, std::string>> settings = {},
+                         std::vector<LayerPart> parts = {}) {
   return {std::move(name),     LayerSpec::Kind::kVariable, std::move(variable),
           std::move(settings), std::move(parts),           ""};
 }
@@ -57,16 +57,16 @@ bool fits_any(const std::vector<std::string>& globs, const fs::path& path) {
 /// compilations.
 const std::vector<LayerSpec>& table() {
   static const std::vector<LayerSpec> layers{
-      in_variable("inductor", "TORCHINDUCTOR_CACHE_DIR", {}, inductor_parts()),
-      in_variable("triton", "TRITON_CACHE_DIR"),
-      in_variable("cuda", "CUDA_CACHE_PATH"),
-      in_variable("pocl", "POCL_CACHE_DIR"),
-      in_variable("ccache", "CCACHE_DIR"),
-      in_variable("jax", "JAX_COMPILATION_CACHE_DIR",
-                  {{"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"},
-                   {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1"}}),
-      in_variable("xla", "XLA_PERSISTENT_CACHE_PATH"),
-      in_variable("openvino", "OPENVINO_TORCH_CACHE_DIR", {{"OPENVINO_TORCH_MODEL_CACHING", "True"}}),
+      variable_layer("inductor", "TORCHINDUCTOR_CACHE_DIR", {}, inductor_parts()),
+      variable_layer("triton", "TRITON_CACHE_DIR"),
+      variable_layer("cuda", "CUDA_CACHE_PATH"),
+      variable_layer("pocl", "POCL_CACHE_DIR"),
+      variable_layer("ccache", "CCACHE_DIR"),
+      variable_layer("jax", "JAX_COMPILATION_CACHE_DIR",
+                     {{"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"},
+                      {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1"}}),
+      variable_layer("xla", "XLA_PERSISTENT_CACHE_PATH"),
+      variable_layer("openvino", "OPENVINO_TORCH_CACHE_DIR", {{"OPENVINO_TORCH_MODEL_CACHING", "True"}}),
   };
   return layers;
 }
@@ -84,7 +84,7 @@ bool is_variable_name(std::string_view text) {
 }
 
 LayerSpec layer_at(const std::string& text, LayerSpec::Kind kind, std::string_view path) {
-  if (path.empty()) throw Error("missing path in the cache layer " + in_quotes(text));
+  if (path.empty()) throw Error("missing path in the cache layer " + quote(text));
   return {text, kind, "", {}, {}, expanded(path)};
 }
 
@@ -93,7 +93,7 @@ constexpr const char* kDropFile = "/proc/sys/vm/drop_caches";
 Descriptor open_to_read(const fs::path& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.is_open()) return file;
-  throw Error(fmt::format("cannot open {} to find its pages in the page cache: {}", in_quotes(path.string()),
+  throw Error(fmt::format("cannot open {} to find its pages in the page cache: {}", quote(path.string()),
                           std::strerror(errno)));
 }
 
@@ -110,8 +110,7 @@ std::uint64_t resident_bytes(const fs::path& path) {
   if (::fstat(file.get(), &info) != 0 || info.st_size <= 0) return 0;
   const auto size = static_cast<std::size_t>(info.st_size);
   void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (mapped == MAP_FAILED)
-    throw Error("cannot map " + in_quotes(path.string()) + ": " + std::strerror(errno));
+  if (mapped == MAP_FAILED) throw Error("cannot map " + quote(path.string()) + ": " + std::strerror(errno));
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((size + page - 1) / page);
   const bool told = ::mincore(mapped, size, pages.data()) == 0;
@@ -124,7 +123,7 @@ std::uint64_t resident_bytes(const fs::path& path) {
 fs::path resolved(const fs::path& folder) {
   std::error_code error;
   fs::path path = fs::weakly_canonical(fs::absolute(folder), error);
-  if (error) throw Error("cannot set aside " + in_quotes(folder.string()) + ": " + error.message());
+  if (error) throw Error("cannot set aside " + quote(folder.string()) + ": " + error.message());
   if (!path.has_filename()) path = path.parent_path();
   return path;
 }
@@ -132,12 +131,12 @@ fs::path resolved(const fs::path& folder) {
 void require_movable(const fs::path& folder) {
   const char* home = std::getenv("HOME");
   if (folder == folder.root_path() || (home != nullptr && folder == resolved(home))) {
-    throw Error("cannot set aside " + in_quotes(folder.string()) +
+    throw Error("cannot set aside " + quote(folder.string()) +
                 ": it is the root or home folder; name the folder of one cache");
   }
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
-    throw Error("cannot set aside " + in_quotes(folder.string()) + ": it is not a folder");
+    throw Error("cannot set aside " + quote(folder.string()) + ": it is not a folder");
   }
 }
 
@@ -156,7 +155,7 @@ void move(const fs::path& from, const fs::path& to) {
     error = taken ? EEXIST : ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
   }
   if (error == 0) return;
-  throw Error(fmt::format("cannot move {} to {}: {}", in_quotes(from.string()), in_quotes(to.string()),
+  throw Error(fmt::format("cannot move {} to {}: {}", quote(from.string()), quote(to.string()),
                           std::strerror(error)));
 }
 
@@ -173,7 +172,7 @@ fs::path free_name_beside(const fs::path& folder, const std::string& what) {
   return name;
 }
 
-fs::path taken_stand_in(const fs::path& folder) {
+fs::path saved_stand_in(const fs::path& folder) {
   return name_beside(folder, "headroom-warm");
 }
 
@@ -187,14 +186,14 @@ std::string recover(const fs::path& folder, const fs::path& aside) {
     kept = "; files written there since are in " + left.string();
   }
   move(aside, folder);
-  remove_tree(taken_stand_in(folder));
+  remove_tree(saved_stand_in(folder));
   return fmt::format("restored {}, which a killed run had set aside{}", folder.string(), kept);
 }
 
 std::string missing_folder(const fs::path& folder, const std::string& name) {
   std::error_code error;
   if (fs::is_directory(folder, error)) return "";
-  return "the command removed the folder of the cache layer " + in_quotes(name);
+  return "the command removed the folder of the cache layer " + quote(name);
 }
 
 template <typename Visit>
@@ -221,8 +220,7 @@ void rename_file(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
   if (error) {
-    throw Error("cannot move " + in_quotes(from.string()) + " to " + in_quotes(to.string()) + ": " +
-                error.message());
+    throw Error("cannot move " + quote(from.string()) + " to " + quote(to.string()) + ": " + error.message());
   }
 }
 
@@ -241,7 +239,7 @@ class FreshFolder final : public CacheLayer {
     folder_ = parent_ / fmt::format("{}.{}", stem(), ++made_);
     std::error_code error;
     fs::create_directory(folder_, error);
-    if (error) throw Error("cannot make " + in_quotes(folder_.string()) + ": " + error.message());
+    if (error) throw Error("cannot make " + quote(folder_.string()) + ": " + error.message());
   }
   LayerContent content() const override {
     LayerContent content;
@@ -259,7 +257,7 @@ class FreshFolder final : public CacheLayer {
     for (const fs::path& file : files_of(part)) add_file(content, file);
     return content;
   }
-  void take_away(std::size_t part) override {
+  void clear_part(std::size_t part) override {
     forget_taken();
     for (const fs::path& file : files_of(part)) {
       const fs::path to = aside_ / std::to_string(taken_.size());
@@ -267,7 +265,7 @@ class FreshFolder final : public CacheLayer {
       taken_.emplace_back(file, to);
     }
   }
-  void bring_back(std::size_t part) override {
+  void restore_part(std::size_t part) override {
     for (const fs::path& file : files_of(part)) fs::remove(file);
     for (const auto& [original, aside] : taken_) rename_file(aside, original);
     forget_taken();
@@ -326,8 +324,8 @@ class FolderAtItsPlace final : public CacheLayer {
 
   void clear() override { aside_.empty_again(); }
   std::vector<std::string> parts() const override { return {name_}; }
-  void take_away(std::size_t /*part*/) override { aside_.take_stand_in_away(); }
-  void bring_back(std::size_t /*part*/) override { aside_.bring_stand_in_back(); }
+  void clear_part(std::size_t /*part*/) override { aside_.replace_stand_in(); }
+  void restore_part(std::size_t /*part*/) override { aside_.restore_stand_in(); }
   LayerContent content() const override { return content_of(aside_.folder()); }
   fs::path folder() const override { return aside_.folder(); }
   std::string damage() const override { return missing_folder(aside_.folder(), name_); }
@@ -342,7 +340,7 @@ class PagesOfFiles final : public CacheLayer {
  public:
   explicit PagesOfFiles(const LayerSpec& spec) : path_(spec.path) {
     if (!fs::exists(path_))
-      throw Error("no file or folder " + in_quotes(path_.string()) + " to drop from the page cache");
+      throw Error("no file or folder " + quote(path_.string()) + " to drop from the page cache");
   }
 
   void clear() override { drop_pages_of(path_); }
@@ -356,7 +354,7 @@ class PagesOfFiles final : public CacheLayer {
     return fmt::format(
         "{} bytes of {} stayed in the page cache: a running program maps them, or their file system is in "
         "memory (tmpfs)",
-        content.bytes, in_quotes(path_.string()));
+        content.bytes, quote(path_.string()));
   }
   std::string damage() const override { return ""; }
 
@@ -367,7 +365,7 @@ class PagesOfFiles final : public CacheLayer {
 class WholePageCache final : public CacheLayer {
  public:
   WholePageCache() {
-    if (const std::string why = why_not_drop_all_pages(); !why.empty()) {
+    if (const std::string why = drop_pages_error(); !why.empty()) {
       throw Error("cannot drop the page cache: " + why + "; name the files instead: --layer pages:PATH");
     }
   }
@@ -416,16 +414,16 @@ LayerSpec parse_layer(std::string_view asked) {
   if (text.starts_with("env:")) {
     const std::string variable(after("env:"));
     if (!is_variable_name(variable)) {
-      throw Error("missing or invalid environment variable in the cache layer " + in_quotes(text));
+      throw Error("missing or invalid environment variable in the cache layer " + quote(text));
     }
-    return in_variable(text, variable);
+    return variable_layer(text, variable);
   }
   std::vector<std::string> names;
   for (const LayerSpec& layer : table()) {
     if (layer.name == text) return layer;
     names.push_back(layer.name);
   }
-  throw Error("unknown cache layer " + in_quotes(text) + did_you_mean(text, names) +
+  throw Error("unknown cache layer " + quote(text) + did_you_mean(text, names) +
               "; known: " + join(names, ", ") + ", and env:VARIABLE, folder:PATH, pages:PATH, pages");
 }
 
@@ -447,7 +445,7 @@ ResidentPages resident_pages_of(const fs::path& path) {
   return pages;
 }
 
-std::string why_not_drop_all_pages() {
+std::string drop_pages_error() {
   const Descriptor file(::open(kDropFile, O_WRONLY | O_CLOEXEC));
   return file.is_open() ? "" : fmt::format("{}: {}", kDropFile, std::strerror(errno));
 }
@@ -476,19 +474,19 @@ SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) 
   aside_ = name_beside(folder_, "headroom-aside");
   if (fs::exists(fs::symlink_status(aside_))) {
     throw Error(fmt::format("{} is already set aside in {}: wait for the run that uses it, or move it back",
-                            in_quotes(folder_.string()), in_quotes(aside_.string())));
+                            quote(folder_.string()), quote(aside_.string())));
   }
   existed_ = fs::exists(folder_);
   if (existed_) {
     struct stat info {};
     lock_ = open_folder(folder_);
     if (!lock_.is_open() || ::fstat(lock_.get(), &info) != 0) {
-      throw Error(fmt::format("cannot set aside {}: {}", in_quotes(folder_.string()), std::strerror(errno)));
+      throw Error(fmt::format("cannot set aside {}: {}", quote(folder_.string()), std::strerror(errno)));
     }
     mode_ = info.st_mode & 07777U;
     // Lock before writing the note: recover_set_aside() skips locked folders.
     if (!lock(lock_))
-      throw Error(in_quotes(folder_.string()) + " is being set aside by another program; wait for it");
+      throw Error(quote(folder_.string()) + " is being set aside by another program; wait for it");
     note_ = journal / fmt::format("{}-{}.json", ::getpid(), std::hash<std::string>{}(folder_.string()));
     make_folders_above(note_);
     write_file_atomically(note_,
@@ -517,17 +515,17 @@ SetAsideFolder::~SetAsideFolder() {
 }
 
 void SetAsideFolder::require_stand_in() const {
-  if (is_back_already()) throw Error(in_quotes(folder_.string()) + " was moved back by another program");
+  if (is_restored()) throw Error(quote(folder_.string()) + " was moved back by another program");
 }
 
 void SetAsideFolder::make_stand_in() {
   std::error_code error;
   fs::create_directories(folder_, error);
-  if (error) throw Error("cannot make " + in_quotes(folder_.string()) + " again: " + error.message());
+  if (error) throw Error("cannot make " + quote(folder_.string()) + " again: " + error.message());
   if (existed_) fs::permissions(folder_, static_cast<fs::perms>(mode_), error);
 }
 
-bool SetAsideFolder::is_back_already() const {
+bool SetAsideFolder::is_restored() const {
   struct stat original {
   }, there{};
   return lock_.is_open() && ::fstat(lock_.get(), &original) == 0 && ::stat(folder_.c_str(), &there) == 0 &&
@@ -537,36 +535,36 @@ bool SetAsideFolder::is_back_already() const {
 void SetAsideFolder::empty_again() {
   require_stand_in();
   remove_tree(folder_);
-  remove_tree(taken_stand_in(folder_));
+  remove_tree(saved_stand_in(folder_));
   make_stand_in();
 }
 
-void SetAsideFolder::take_stand_in_away() {
+void SetAsideFolder::replace_stand_in() {
   require_stand_in();
-  move(folder_, taken_stand_in(folder_));
+  move(folder_, saved_stand_in(folder_));
   make_stand_in();
 }
 
-void SetAsideFolder::bring_stand_in_back() {
+void SetAsideFolder::restore_stand_in() {
   require_stand_in();
   remove_tree(folder_);
-  move(taken_stand_in(folder_), folder_);
+  move(saved_stand_in(folder_), folder_);
 }
 
 void SetAsideFolder::put_back() {
   if (!is_aside_) return;
   is_aside_ = false;
   std::error_code error;
-  if (is_back_already()) {
+  if (is_restored()) {
     fs::remove(note_, error);
     return;
   }
   remove_tree(folder_);
-  remove_tree(taken_stand_in(folder_));
+  remove_tree(saved_stand_in(folder_));
   if (!existed_) return;
   // A process may still be writing.
   if (fs::exists(folder_)) move(folder_, free_name_beside(folder_, "headroom-left"));
-  with_context("the content of " + in_quotes(folder_.string()) + " is in " + in_quotes(aside_.string()),
+  with_context("the content of " + quote(folder_.string()) + " is in " + quote(aside_.string()),
                [&] { move(aside_, folder_); });
   fs::remove(note_, error);
 }

@@ -64,7 +64,7 @@ void drop_pages_of(const std::filesystem::path& path);
 ResidentPages resident_pages_of(const std::filesystem::path& path);
 
 /// Empty if it is allowed.
-std::string why_not_drop_all_pages();
+std::string drop_pages_error();
 
 /// Includes dentries and inodes; writes back first. Throws Error.
 void drop_all_pages();
@@ -89,9 +89,9 @@ class SetAsideFolder {
   const std::filesystem::path& aside() const { return aside_; }
   void empty_again();
   /// Replaces the stand-in by a new empty one. Throws Error.
-  void take_stand_in_away();
+  void replace_stand_in();
   /// Restores the moved stand-in and removes the new one. Throws Error.
-  void bring_stand_in_back();
+  void restore_stand_in();
   /// Throws Error with the original's location on failure.
   void put_back();
 
@@ -99,7 +99,7 @@ class SetAsideFolder {
   void make_stand_in();
   void require_stand_in() const;
   /// Another program restored the folder, so its content is not ours to remove.
-  bool is_back_already() const;
+  bool is_restored() const;
 
   std::filesystem::path folder_, aside_, note_;
   Descriptor lock_;
@@ -127,9 +127,9 @@ class CacheLayer {
   virtual std::vector<std::string> parts() const = 0;
   virtual LayerContent part_content(std::size_t /*part*/) const { return content(); }
   /// Makes a part cold for the next run. Throws Error.
-  virtual void take_away(std::size_t /*part*/) { clear(); }
+  virtual void clear_part(std::size_t /*part*/) { clear(); }
   /// Restores the part, dropping later files. A run fills page caches anyway. Throws Error.
-  virtual void bring_back(std::size_t /*part*/) {}
+  virtual void restore_part(std::size_t /*part*/) {}
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
   /// Variables for parts; environment() of any layer takes precedence.
   virtual std::vector<std::pair<std::string, std::string>> environment_of_parts() const { return {}; }

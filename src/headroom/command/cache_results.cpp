@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kConfidence = 0.95;
 constexpr std::size_t kSignInterval = 6;
-constexpr std::size_t kFewestPairs = 3;
+constexpr std::size_t kMinPairs = 3;
 constexpr double kMuchLonger = 1.25, kSpreads = 6;
 
 std::optional<Interval> interval_of_logs(std::span<const double> logs) {
@@ -184,9 +184,9 @@ class RecordMaker {
     without.metric.extra_info["cache"] = run_.parts[part];
     without.metric.extra_info["held"] =
         fmt::format("files {}, bytes {}", of_part.held.files, of_part.held.bytes);
-    without.metric.numbers["saves"] = saved_by_part(of_part, metric.direction);
+    without.metric.numbers["saves"] = part_saving(of_part, metric.direction);
     records.push_back(std::move(without));
-    const auto worth = worth_of_part(model, part, metric.direction);
+    const auto worth = part_slowdown(model, part, metric.direction);
     if (!worth || worth->count != of_part.without.size()) return;
     Record ratio = record_of(model.model, std::string(kSpeedUp) + " by " + run_.parts[part], "x",
                              Direction::kHigherIsBetter);
@@ -254,7 +254,7 @@ Json extra_value(const std::string& value) {
   return value;
 }
 
-std::string with_unit(double value, const std::string& unit) {
+std::string value_with_unit(double value, const std::string& unit) {
   if (unit == "s") return format_time_ns(value * 1e9);
   return unit.empty() ? format_number(value) : format_number(value) + " " + unit;
 }
@@ -277,9 +277,9 @@ std::string range(const std::optional<Interval>& interval) {
 }
 
 /// Returns the range over all pairs: "12" or "12-14".
-std::string over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when,
-                       const std::function<std::string(const LayerContent&)>& text,
-                       const std::function<std::uint64_t(const LayerContent&)>& number) {
+std::string range_over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when,
+                             const std::function<std::string(const LayerContent&)>& text,
+                             const std::function<std::uint64_t(const LayerContent&)>& number) {
   const LayerContent *least = nullptr, *most = nullptr;
   for (const ModelRun& model : run.models) {
     for (const CachePair& pair : model.pairs) {
@@ -293,13 +293,13 @@ std::string over_pairs(const CacheRun& run, std::size_t layer, LayerContent Laye
 }
 
 std::string files_over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when) {
-  return over_pairs(
+  return range_over_pairs(
       run, layer, when, [](const LayerContent& content) { return std::to_string(content.files); },
       [](const LayerContent& content) { return content.files; });
 }
 
 std::string bytes_over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when) {
-  return over_pairs(
+  return range_over_pairs(
       run, layer, when,
       [](const LayerContent& content) { return format_bytes(static_cast<double>(content.bytes)); },
       [](const LayerContent& content) { return content.bytes; });
@@ -330,15 +330,15 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
     const auto gain = speed_up(model, metric.direction);
     const auto saved = gain ? saved_share(*gain, metric.direction) : std::nullopt;
     std::vector<std::string> cells{shown_name(model.model),
-                                   with_unit(cold.value, metric.unit),
+                                   value_with_unit(cold.value, metric.unit),
                                    half_width(cold),
-                                   with_unit(warm.value, metric.unit),
+                                   value_with_unit(warm.value, metric.unit),
                                    half_width(warm),
                                    gain ? factor(gain->value) : "",
                                    gain ? range(gain->interval) : "",
                                    saved ? format_percent(*saved) : "",
                                    std::to_string(model.pairs.size())};
-    if (const auto again = settling(model, metric.direction)) {
+    if (const auto again = warm_run_ratio(model, metric.direction)) {
       cells.push_back(factor(again->value) + (again->interval ? " (" + range(again->interval) + ")" : ""));
     }
     table.row(std::move(cells));
@@ -386,19 +386,19 @@ Table part_table(const CacheRequest& request, const CacheRun& run) {
                {"saves", Align::kRight}});
   for (const ModelRun& model : run.models) {
     for (std::size_t part = 0; part < run.parts.size(); ++part) {
-      const auto worth = worth_of_part(model, part, metric.direction);
+      const auto worth = part_slowdown(model, part, metric.direction);
       if (!worth || !model.failure.empty()) continue;
       const PartSamples samples = part_samples(model, part);
-      table.row({shown_name(model.model), run.parts[part],
-                 format_bytes(static_cast<double>(samples.held.bytes)),
-                 with_unit(median(samples.without), metric.unit), factor(worth->value),
-                 range(worth->interval), with_unit(saved_by_part(samples, metric.direction), metric.unit)});
+      table.row(
+          {shown_name(model.model), run.parts[part], format_bytes(static_cast<double>(samples.held.bytes)),
+           value_with_unit(median(samples.without), metric.unit), factor(worth->value),
+           range(worth->interval), value_with_unit(part_saving(samples, metric.direction), metric.unit)});
     }
   }
   return table;
 }
 
-void add_parts(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
+void add_parts(View& view, const CacheRequest& request, const CacheRun& run) {
   Table table = part_table(request, run);
   std::vector<std::string> empty;
   for (std::size_t part = 0; part < run.parts.size(); ++part) {
@@ -407,10 +407,10 @@ void add_parts(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
     if (!held) empty.push_back(run.parts[part]);
   }
   if (table.size() > 0) {
-    sheet.table(std::move(table))
+    view.table(std::move(table))
         .notes("  each row is a run without that cache only; caches overlap, so the savings do not add up\n");
   }
-  if (!empty.empty()) sheet.notes("  empty: " + join(empty, ", ") + "\n");
+  if (!empty.empty()) view.notes("  empty: " + join(empty, ", ") + "\n");
 }
 
 /// May be empty.
@@ -478,7 +478,7 @@ std::string cold_sentence(const CacheRequest& request, const CacheRun& run) {
                      drops_pages ? "empty or dropped" : "empty");
 }
 
-void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
+void answer_part_slowdown(View& view, const CacheRequest& request, const CacheRun& run) {
   const Direction direction = request.suite.metric.direction;
   const auto text = [&](const std::string& what, const CacheEstimate& gain) {
     const std::string over =
@@ -493,12 +493,12 @@ void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run
     if (model.pairs.empty() || !model.failure.empty()) continue;
     if (const auto gain = speed_up(model, direction)) gains.emplace_back(shown_name(model.model), *gain);
   }
-  if (gains.size() == 1) sheet.answer(text(gains.front().first, gains.front().second));
+  if (gains.size() == 1) view.answer(text(gains.front().first, gains.front().second));
   const auto mean = suite_speed_up(run, direction);
   if (gains.size() < 2 || !mean) return;
-  sheet.answer(text(fmt::format("geometric mean of {} models", mean->count), *mean));
+  view.answer(text(fmt::format("geometric mean of {} models", mean->count), *mean));
   const auto least = std::ranges::min_element(gains, {}, [](const auto& gain) { return gain.second.value; });
-  sheet.answer(fmt::format("smallest for {}: {}", least->first, factor(least->second.value)));
+  view.answer(fmt::format("smallest for {}: {}", least->first, factor(least->second.value)));
 }
 
 }  // namespace
@@ -517,16 +517,16 @@ std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction
                            [&](const CachePair& pair) { return log_gain(pair.cold, pair.warm, direction); });
 }
 
-std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction) {
+std::optional<CacheEstimate> warm_run_ratio(const ModelRun& model, Direction direction) {
   return estimate_of_pairs(model, [&](const CachePair& pair) {
     return pair.warm_again ? log_gain(pair.warm, *pair.warm_again, direction) : std::nullopt;
   });
 }
 
-std::optional<CacheEstimate> worth_of_part(const ModelRun& model, std::size_t part, Direction direction) {
+std::optional<CacheEstimate> part_slowdown(const ModelRun& model, std::size_t part, Direction direction) {
   return estimate_of_pairs(model, [&](const CachePair& pair) {
     if (part >= pair.without.size() || !pair.without[part].value) return std::optional<double>();
-    return log_gain(*pair.without[part].value, pair.warm_among_parts(), direction);
+    return log_gain(*pair.without[part].value, pair.part_baseline(), direction);
   });
 }
 
@@ -535,14 +535,14 @@ PartSamples part_samples(const ModelRun& model, std::size_t part) {
   for (const CachePair& pair : model.pairs) {
     if (part >= pair.without.size() || !pair.without[part].value) continue;
     samples.without.push_back(*pair.without[part].value);
-    samples.warm.push_back(pair.warm_among_parts());
+    samples.warm.push_back(pair.part_baseline());
     samples.rounds.push_back(pair.round);
     if (pair.without[part].held.bytes >= samples.held.bytes) samples.held = pair.without[part].held;
   }
   return samples;
 }
 
-double saved_by_part(const PartSamples& samples, Direction direction) {
+double part_saving(const PartSamples& samples, Direction direction) {
   std::vector<double> saved;
   for (std::size_t i = 0; i < samples.without.size(); ++i) {
     const double more = samples.without[i] - samples.warm[i];
@@ -579,7 +579,7 @@ std::optional<double> saved_share(const CacheEstimate& speed_up, Direction direc
 }
 
 std::optional<double> first_cold_excess(const ModelRun& model, Direction direction) {
-  if (model.pairs.size() < kFewestPairs) return std::nullopt;
+  if (model.pairs.size() < kMinPairs) return std::nullopt;
   std::vector<double> later;
   for (auto pair = model.pairs.begin() + 1; pair != model.pairs.end(); ++pair) {
     const auto gain = log_gain(model.pairs.front().cold, pair->cold, direction);
@@ -664,58 +664,58 @@ std::string cachebench_json(const CacheRequest& request, const CacheRun& run) {
   return records.empty() ? "" : dump_json(records) + "\n";
 }
 
-Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
+View cache_view(const CacheRequest& request, const CacheRun& run) {
   const Suite& suite = request.suite;
-  Sheet sheet;
+  View view;
   const auto failed =
       std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
   if (failed > 0) {
-    sheet.answer(
+    view.answer(
         fmt::format("{} of {} failed: see the last lines", failed, counted(run.models.size(), "model")),
         Tone::kBad);
   }
   const auto unreached =
       std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.unreached.empty(); });
   if (unreached > 0) {
-    sheet.answer(fmt::format("{} of {} not measured: time ran out before one cold and one warm run",
-                             unreached, counted(run.models.size(), "model")),
-                 Tone::kBad);
+    view.answer(fmt::format("{} of {} not measured: time ran out before one cold and one warm run", unreached,
+                            counted(run.models.size(), "model")),
+                Tone::kBad);
   }
   if (pair_count(run) > 0) {
-    answer_worth(sheet, request, run);
+    answer_part_slowdown(view, request, run);
     const std::string warm = warm_lines(request, run);
     if (warm.empty()) {
-      sheet.answer(cold_sentence(request, run));
+      view.answer(cold_sentence(request, run));
     } else {
-      sheet.answer(warm, Tone::kBad);
+      view.answer(warm, Tone::kBad);
     }
-    sheet.title(fmt::format("{}: {} ({}), cold against warm, {} order", suite.name, suite.metric.name,
-                            suite.metric.unit, suite.random_order ? "models in random" : "models in listed"));
-    sheet.table(model_table(request, run));
+    view.title(fmt::format("{}: {} ({}), cold against warm, {} order", suite.name, suite.metric.name,
+                           suite.metric.unit, suite.random_order ? "models in random" : "models in listed"));
+    view.table(model_table(request, run));
     const bool few = std::ranges::any_of(
         run.models, [](const ModelRun& model) { return model.pairs.size() > 1 && model.pairs.size() < 6; });
-    if (few) sheet.notes("  fewer than 6 pairs: intervals use Student's t on logarithms\n");
-    if (request.repeat == 1) sheet.notes("  one pair gives no interval: use --repeat 6\n");
-    if (!run.parts.empty()) add_parts(sheet, request, run);
-    sheet.table(layer_table(request, run)).notes(layer_lines(request, run), Tone::kPlain);
+    if (few) view.notes("  fewer than 6 pairs: intervals use Student's t on logarithms\n");
+    if (request.repeat == 1) view.notes("  one pair gives no interval: use --repeat 6\n");
+    if (!run.parts.empty()) add_parts(view, request, run);
+    view.table(layer_table(request, run)).notes(layer_lines(request, run), Tone::kPlain);
   }
   for (const ModelRun& model : run.models) {
     if (!model.unreached.empty())
-      sheet.notes(fmt::format("skipped: {}: {}\n", shown_name(model.model), model.unreached), Tone::kBad);
+      view.notes(fmt::format("skipped: {}: {}\n", shown_name(model.model), model.unreached), Tone::kBad);
     if (model.capped && !model.pairs.empty() && model.pairs.size() < request.repeat) {
-      sheet.notes(fmt::format("{}: {} of {} pairs: time ran out\n", shown_name(model.model),
-                              model.pairs.size(), request.repeat),
-                  Tone::kPlain);
+      view.notes(fmt::format("{}: {} of {} pairs: time ran out\n", shown_name(model.model),
+                             model.pairs.size(), request.repeat),
+                 Tone::kPlain);
     }
     if (!model.left_running.empty())
-      sheet.notes(fmt::format("{}: {}\n", shown_name(model.model), model.left_running), Tone::kPlain);
+      view.notes(fmt::format("{}: {}\n", shown_name(model.model), model.left_running), Tone::kPlain);
     if (model.failure.empty()) continue;
-    sheet.notes(
+    view.notes(
         fmt::format("FAILED: {}: {}{}\n", shown_name(model.model), model.failure,
                     model.pairs.empty() ? "" : fmt::format(" ({} pairs before that)", model.pairs.size())),
         Tone::kBad);
   }
-  return sheet;
+  return view;
 }
 
 }  // namespace headroom

@@ -29,10 +29,10 @@ CacheEstimate estimate_of(std::span<const double> values);
 std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction);
 
 /// The first warm run over the second; 1 if stable.
-std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction);
+std::optional<CacheEstimate> warm_run_ratio(const ModelRun& model, Direction direction);
 
-/// The slow-down without `part` (index in CacheRun::parts) against CachePair::warm_among_parts().
-std::optional<CacheEstimate> worth_of_part(const ModelRun& model, std::size_t part, Direction direction);
+/// The slow-down without `part` (index in CacheRun::parts) against CachePair::part_baseline().
+std::optional<CacheEstimate> part_slowdown(const ModelRun& model, std::size_t part, Direction direction);
 
 struct PartSamples {
   std::vector<double> without, warm;
@@ -42,7 +42,7 @@ struct PartSamples {
 PartSamples part_samples(const ModelRun& model, std::size_t part);
 
 /// Median difference, in the metric's unit. Throws std::invalid_argument without pairs.
-double saved_by_part(const PartSamples& samples, Direction direction);
+double part_saving(const PartSamples& samples, Direction direction);
 
 /// Geometric mean, by round. The interval covers repetition, not other models.
 std::optional<CacheEstimate> suite_speed_up(const CacheRun& run, Direction direction);
@@ -75,6 +75,6 @@ std::string cachebench_json(const CacheRequest& request, const CacheRun& run);
 /// "Cold compile time (s)".
 std::string phase_metric(const char* phase, const MetricSource& metric);
 
-Sheet cache_sheet(const CacheRequest& request, const CacheRun& run);
+View cache_view(const CacheRequest& request, const CacheRun& run);
 
 }  // namespace headroom

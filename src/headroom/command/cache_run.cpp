@@ -46,7 +46,7 @@ class Layers {
   Layers(const CacheRequest& request, const fs::path& folder, const fs::path& temporary) {
     for (const LayerSpec& spec : request.suite.layers) {
       names_.push_back(spec.name);
-      layers_.push_back(with_context("cache layer " + in_quotes(spec.name),
+      layers_.push_back(with_context("cache layer " + quote(spec.name),
                                      [&] { return open_layer(spec, folder, temporary, request.journal); }));
     }
   }
@@ -101,7 +101,7 @@ class Layers {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const fs::path folder = layers_[i]->folder();
       if (!folder.empty() && is_full(folder))
-        return "; the disk of the cache layer " + in_quotes(names_[i]) + " is full";
+        return "; the disk of the cache layer " + quote(names_[i]) + " is full";
     }
     return "";
   }
@@ -150,7 +150,7 @@ class PairRunner {
     if (request_.warm_twice && !request_.each_layer) pair.warm_again = measure("warm again", step);
     layers_.read(pair.layers, &LayerReading::after_warm);
     pair.elsewhere = left_over(temporary_, request_.suite.layers);
-    if (request_.each_layer) measure_without_each(pair, step);
+    if (request_.each_layer) measure_parts(pair, step);
     return pair;
   }
 
@@ -159,7 +159,7 @@ class PairRunner {
 
  private:
   /// Uses a random order per pair, second warm run included.
-  void measure_without_each(CachePair& pair, const CacheStep& step) {
+  void measure_parts(CachePair& pair, const CacheStep& step) {
     const std::vector<std::string> names = layers_.parts();
     pair.without.resize(names.size());
     std::vector<std::size_t> order(names.size() + (request_.warm_twice ? 1 : 0));
@@ -174,9 +174,9 @@ class PairRunner {
       PartRun& run = pair.without[index];
       run.held = layer->part_content(part);
       if (run.held.files == 0 && run.held.bytes == 0) continue;
-      layer->take_away(part);
+      layer->clear_part(part);
       run.value = measure(names[index] + " cold", step);
-      layer->bring_back(part);
+      layer->restore_part(part);
     }
   }
 
@@ -382,9 +382,9 @@ std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool
 namespace {
 
 /// Shares the time between models.
-double most_ns_of_model(const CacheRequest& request) {
-  if (request.suite.random_order) return request.most_ns_of_model;
-  return std::min(request.most_ns_of_model, request.run_time_ns / static_cast<double>(request.models.size()));
+double max_ns_of_model(const CacheRequest& request) {
+  if (request.suite.random_order) return request.max_ns_of_model;
+  return std::min(request.max_ns_of_model, request.run_time_ns / static_cast<double>(request.models.size()));
 }
 
 void end_by_time(const CacheRequest& request, ModelRun& model) {
@@ -402,7 +402,7 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
   if (request.each_layer) run.parts = runner.parts();
   const std::vector<std::size_t> order =
       pair_order(request.models.size(), request.repeat, request.suite.random_order, request.seed);
-  const double most_ns = most_ns_of_model(request);
+  const double most_ns = max_ns_of_model(request);
   std::vector<double> spent_ns(run.models.size(), 0);
   for (std::size_t i = 0; i < order.size() && !run.interrupted; ++i) {
     ModelRun& model = run.models[order[i]];

@@ -27,7 +27,7 @@ struct CacheRequest {
   bool each_layer = false;
   std::uint64_t seed = 1;
   std::filesystem::path journal;  ///< folder for notes on folders set aside
-  double most_ns_of_model =
+  double max_ns_of_model =
       std::numeric_limits<double>::infinity();  ///< limits the pairs of a model, but not its first
   /// No run starts after it; an incomplete pair is dropped.
   double run_time_ns = std::numeric_limits<double>::infinity();
@@ -55,7 +55,7 @@ struct CachePair {
   LeftOver elsewhere;            ///< files in TMPDIR that belong to no layer; removed before each pair
 
   /// Baseline of `without`.
-  double warm_among_parts() const { return warm_again.value_or(warm); }
+  double part_baseline() const { return warm_again.value_or(warm); }
 };
 
 struct ModelRun {
@@ -100,7 +100,7 @@ struct ShownCacheRun {
   CacheRun run;
 };
 
-/// Data of cache_sheet() that records lack.
+/// Data of cache_view() that records lack.
 Json cache_run_json(const CacheRequest& request, const CacheRun& run);
 
 /// Inverse of cache_run_json(). Throws Error naming `source`.

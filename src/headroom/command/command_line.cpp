@@ -40,13 +40,13 @@ class Splitter {
 
  private:
   [[noreturn]] void fail(std::size_t at, const std::string& why) const {
-    throw Error(fmt::format("command {}: byte {}: {}", in_quotes(line_), at + 1, why));
+    throw Error(fmt::format("command {}: byte {}: {}", quote(line_), at + 1, why));
   }
   [[noreturn]] void needs_shell(std::size_t at, std::string_view what) const {
     fail(at,
          fmt::format(
              "{} works only in a shell; quote it, or run the command in a shell (--shell, or sh -c '...')",
-             in_quotes(what)));
+             quote(what)));
   }
   bool at_end() const { return at_ == line_.size(); }
 
@@ -128,9 +128,9 @@ void walk(std::string_view text, const std::function<void(char)>& plain,
     } else {
       const std::size_t end = c == '{' ? text.find('}', i) : std::string_view::npos;
       if (end == std::string_view::npos) {
-        throw Error("unmatched brace in " + in_quotes(text) + "; write a literal brace twice");
+        throw Error("unmatched brace in " + quote(text) + "; write a literal brace twice");
       }
-      if (end == i + 1) throw Error("an empty placeholder {} in " + in_quotes(text));
+      if (end == i + 1) throw Error("an empty placeholder {} in " + quote(text));
       name(text.substr(i + 1, end - i - 1));
       i = end;
     }
@@ -160,12 +160,12 @@ Decimal parse_decimal(std::string_view text) {
   if (!units || fraction.size() > kMaxDecimals || std::abs(*units) > kLargest || fraction.starts_with('-') ||
       fraction.starts_with('+')) {
     throw Error(fmt::format("{} is not a decimal number such as 4, -2 or 0.25 (up to {} decimals)",
-                            in_quotes(text), kMaxDecimals));
+                            quote(text), kMaxDecimals));
   }
   return {*units, static_cast<int>(fraction.size())};
 }
 
-std::int64_t in_decimals(const Decimal& number, int decimals) {
+std::int64_t scale_to_decimals(const Decimal& number, int decimals) {
   const std::int64_t factor = power_of_ten(decimals - number.decimals);
   std::int64_t units = 0;
   if (__builtin_mul_overflow(number.units, factor, &units)) throw Error("its numbers have too many digits");
@@ -180,8 +180,7 @@ std::string text_of(std::int64_t units, int decimals) {
 
 std::string checked_name(std::string_view name) {
   if (name.empty() || name.find_first_of("{} \t\n") != std::string_view::npos) {
-    throw Error(
-        fmt::format("{} is not a valid parameter name: commands use it as {{name}}", in_quotes(name)));
+    throw Error(fmt::format("{} is not a valid parameter name: commands use it as {{name}}", quote(name)));
   }
   return std::string(name);
 }
@@ -224,7 +223,7 @@ std::string fill_placeholders(std::string_view text, const Placeholders& values)
       [&](std::string_view name) {
         const auto found = values.find(name);
         if (found == values.end()) {
-          throw Error("no value for the placeholder {" + std::string(name) + "} in " + in_quotes(text));
+          throw Error("no value for the placeholder {" + std::string(name) + "} in " + quote(text));
         }
         result += found->second;
       });
@@ -261,7 +260,7 @@ CommandParameter listed_parameter(std::string_view name, std::string_view values
   }
   const std::set<std::string> distinct(parameter.values.begin(), parameter.values.end());
   if (distinct.size() < parameter.values.size()) {
-    throw Error(fmt::format("parameter {}: a value is given twice in {}", name, in_quotes(values)));
+    throw Error(fmt::format("parameter {}: a value is given twice in {}", name, quote(values)));
   }
   if (values.empty()) throw Error(fmt::format("parameter {} has no values; give some, as in a,b", name));
   return parameter;
@@ -273,8 +272,8 @@ CommandParameter stepped_parameter(std::string_view name, std::string_view first
   return with_context(fmt::format("parameter {}", name), [&] {
     const Decimal from = parse_decimal(first), to = parse_decimal(last), by = parse_decimal(step);
     const int decimals = std::max({from.decimals, to.decimals, by.decimals});
-    const std::int64_t begin = in_decimals(from, decimals), end = in_decimals(to, decimals),
-                       stride = in_decimals(by, decimals);
+    const std::int64_t begin = scale_to_decimals(from, decimals), end = scale_to_decimals(to, decimals),
+                       stride = scale_to_decimals(by, decimals);
     if (stride == 0 || (end - begin) / stride < 0) {
       throw Error(fmt::format("steps of {} do not lead from {} to {}", step, first, last));
     }
@@ -293,7 +292,7 @@ std::vector<AxisTexts> parameter_points(std::span<const CommandParameter> parame
   std::set<std::string> names;
   for (const CommandParameter& parameter : parameters) {
     if (!names.insert(parameter.name).second) {
-      throw Error("parameter " + in_quotes(parameter.name) + " is given twice; name its values once");
+      throw Error("parameter " + quote(parameter.name) + " is given twice; name its values once");
     }
     if (points.size() * parameter.values.size() > kMaxPoints) {
       throw Error(fmt::format("more than {} combinations of parameters", kMaxPoints));

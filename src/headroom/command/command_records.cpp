@@ -17,7 +17,7 @@
 #include "headroom/record/disturbance.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 
@@ -81,7 +81,7 @@ void note_steal(const Track& track, Notes& notes) {
 }
 
 /// The kernel counts this program's memory at the start, so a peak at that floor is an upper bound.
-bool peak_is_ours(const Track& track) {
+bool is_peak_floor(const Track& track) {
   const std::vector<double> peaks = values_of(track, kPeakMemory), floors = values_of(track, kPeakFloor);
   return !floors.empty() && std::ranges::min(peaks) <= std::ranges::max(floors);
 }
@@ -93,7 +93,7 @@ Notes notes_of(const Track& track, const GroupResult& group) {
   if (const std::size_t warmup = warmup_of(track); warmup > 0)
     notes.push_back({NoteKind::kWarmUp, {static_cast<double>(warmup)}});
   if (group.stop == StopReason::kMaxTime) notes.push_back({NoteKind::kTimeCap});
-  if (group.as_many_as_asked) notes.push_back({NoteKind::kAsManyAsAsked});
+  if (group.reached_exact_rounds) notes.push_back({NoteKind::kExactRounds});
   return notes;
 }
 
@@ -163,7 +163,7 @@ void append_columns(const Record& base, const Track& track, std::vector<Record>&
     const bool any = std::ranges::any_of(values, [](double value) { return value != 0; });
     if (values.empty() || (metric.only_if_any && !any)) continue;
     append_metric(base, track, metric.name, metric.unit, std::move(values), records);
-    if (metric.column == kPeakMemory && peak_is_ours(track))
+    if (metric.column == kPeakMemory && is_peak_floor(track))
       records.back().metric.extra_info["at_most"] = "true";
   }
   // Only events counted in every run, so that samples can be paired.
@@ -238,7 +238,7 @@ std::string verdict_text(const Comparison& comparison) {
     default:
       break;
   }
-  if (!told_apart(comparison)) return "inconclusive";
+  if (!is_significant(comparison)) return "inconclusive";
   return fmt::format("inconclusive ({}, perhaps by less than {})",
                      comparison.ratio->ratio > 1 ? "slower" : "faster", format_percent(comparison.margin));
 }
@@ -288,7 +288,7 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
   table.row({title_of(record), value_text(record.metric.value, record.metric.unit, record.metric.name),
              spread_text(record), std::to_string(sample_count(record)), time_text(row, "user_time"),
              time_text(row, "system_time"), peak_text(row), faults_text(row),
-             count_text(row, "context_switches"), letters(noise_marks(record))});
+             count_text(row, "context_switches"), flag_letters(case_flags(record))});
   const auto compared = std::ranges::find(comparisons, &record, &Comparison::test);
   const std::string modes = modes_text(record);
   if (const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared); !ratio.empty()) {
@@ -299,13 +299,13 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
   }
 }
 
-constexpr std::size_t kToldOneByOne = 3;
+constexpr std::size_t kMaxListedComparisons = 3;
 
-void answer_comparisons(Sheet& sheet, std::span<const Comparison> comparisons) {
-  if (comparisons.size() <= kToldOneByOne) {
+void answer_comparisons(View& view, std::span<const Comparison> comparisons) {
+  if (comparisons.size() <= kMaxListedComparisons) {
     for (const Comparison& one : comparisons) {
       const std::string ratio = ratio_line(one);
-      if (!ratio.empty()) sheet.answer(title_of(*one.test) + ": " + ratio, verdict_tone(one));
+      if (!ratio.empty()) view.answer(title_of(*one.test) + ": " + ratio, verdict_tone(one));
     }
     return;
   }
@@ -319,26 +319,26 @@ void answer_comparisons(Sheet& sheet, std::span<const Comparison> comparisons) {
     const auto distance = [](const Comparison& c) { return std::abs(std::log(c.ratio->ratio)); };
     if (decided && one.ratio && (most == nullptr || distance(one) > distance(*most))) most = &one;
   }
-  sheet.answer(
+  view.answer(
       fmt::format("{} comparisons: {} slower, {} faster, {} the same, {} inconclusive", comparisons.size(),
                   slower, faster, same, comparisons.size() - slower - faster - same),
       slower > 0 ? Tone::kBad : Tone::kPlain);
   if (most != nullptr)
-    sheet.answer("largest difference: " + title_of(*most->test) + ": " + ratio_line(*most),
-                 verdict_tone(*most));
+    view.answer("largest difference: " + title_of(*most->test) + ": " + ratio_line(*most),
+                verdict_tone(*most));
 }
 
-void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
+void answer_times(View& view, const std::vector<const Record*>& measured) {
   if (measured.empty()) return;
   const Record& longest =
       **std::ranges::max_element(measured, {}, [](const Record* record) { return record->metric.value; });
   const std::string value = value_text(longest.metric.value, longest.metric.unit, longest.metric.name);
-  const std::string spread = longest.interval ? spread_in_sentence(longest) : ", without an interval";
+  const std::string spread = longest.interval ? spread_suffix(longest) : ", without an interval";
   const std::string runs = "median of " + counted(sample_count(longest), "run");
   const std::string lead =
       measured.size() == 1 ? title_of(longest) + " takes"
                            : fmt::format("longest of {} commands is {}:", measured.size(), title_of(longest));
-  sheet.answer(fmt::format("{} {}{} ({})", lead, value, spread, runs));
+  view.answer(fmt::format("{} {}{} ({})", lead, value, spread, runs));
 }
 
 }  // namespace
@@ -375,21 +375,21 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 
 std::string command_legend(const std::vector<Record>& records) {
   constexpr std::array kMarked{NoteKind::kSteal, NoteKind::kWarmUp, NoteKind::kTimeCap,
-                               NoteKind::kBusy,  NoteKind::kQuota,  NoteKind::kAsManyAsAsked};
-  NoiseMarks marks;
+                               NoteKind::kBusy,  NoteKind::kQuota,  NoteKind::kExactRounds};
+  CaseFlags marks;
   std::string notes;
   for (const CommandRow& row : command_rows(records)) {
-    marks |= noise_marks(*row.latency);
+    marks |= case_flags(*row.latency);
     for (const Note& note : row.latency->notes) {
       const bool is_marked = std::ranges::find(kMarked, note.kind) != kMarked.end();
       if (!is_marked) notes += "  " + title_of(*row.latency) + ": " + sentence(note) + "\n";
     }
   }
-  return marks_legend(marks) + notes;
+  return flags_legend(marks) + notes;
 }
 
-Sheet command_sheet(const std::vector<Record>& records, std::span<const Comparison> comparisons) {
-  Sheet sheet;
+View command_view(const std::vector<Record>& records, std::span<const Comparison> comparisons) {
+  View view;
   std::vector<const Record*> measured;
   std::size_t commands = 0;
   const Record* failed = nullptr;
@@ -402,16 +402,16 @@ Sheet command_sheet(const std::vector<Record>& records, std::span<const Comparis
     }
   }
   if (failed != nullptr) {
-    sheet.answer(fmt::format("{} of {} command{} not measured: {}: {}", commands - measured.size(), commands,
-                             commands == 1 ? " was" : "s were", title_of(*failed), failed->outcome.reason),
-                 Tone::kBad);
+    view.answer(fmt::format("{} of {} command{} not measured: {}: {}", commands - measured.size(), commands,
+                            commands == 1 ? " was" : "s were", title_of(*failed), failed->outcome.reason),
+                Tone::kBad);
   }
-  answer_comparisons(sheet, comparisons);
-  if (comparisons.empty()) answer_times(sheet, measured);
-  answer_doubts(sheet, measured, "commands");
+  answer_comparisons(view, comparisons);
+  if (comparisons.empty()) answer_times(view, measured);
+  answer_doubts(view, measured, "commands");
   // Ratios in the answer are not repeated.
-  const bool is_told = comparisons.size() <= kToldOneByOne;
-  return sheet.table(command_table(records, is_told ? std::span<const Comparison>() : comparisons))
+  const bool is_told = comparisons.size() <= kMaxListedComparisons;
+  return view.table(command_table(records, is_told ? std::span<const Comparison>() : comparisons))
       .notes(command_legend(records));
 }
 

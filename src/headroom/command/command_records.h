@@ -28,6 +28,6 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 
 std::string command_legend(const std::vector<Record>& records);
 
-Sheet command_sheet(const std::vector<Record>& records, std::span<const Comparison> comparisons);
+View command_view(const std::vector<Record>& records, std::span<const Comparison> comparisons);
 
 }  // namespace headroom

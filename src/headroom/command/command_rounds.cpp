@@ -19,8 +19,8 @@ constexpr const char* kPaddingName = "HEADROOM_PADDING";
 constexpr std::size_t kMaxPadding = 4096;
 /// Resolution of 10 ms; reading takes tens of microseconds.
 constexpr double kNoiseNs = 5e6;
-constexpr std::size_t kFewestForInterval = 6;
-constexpr std::size_t kFewestWhereLong = 10;
+constexpr std::size_t kMinIntervalRounds = 6;
+constexpr std::size_t kMinSlowRounds = 10;
 constexpr double kLongNs = 10e9;
 
 /// An interval that holds 1 and an edge of the margin cannot reach this goal.
@@ -98,7 +98,7 @@ GroupResult CommandRounds::run() {
     group_.look = Look::kRunning;
   }
   if (!interrupted_) mark_out_of_time();
-  group_.as_many_as_asked = settings_.exact_rounds && group_.stop == StopReason::kMaxSamples;
+  group_.reached_exact_rounds = settings_.exact_rounds && group_.stop == StopReason::kMaxSamples;
   cleanup_all();
   note_left_running();
   return std::move(group_);
@@ -250,21 +250,21 @@ bool CommandRounds::should_end() {
     state.relative_half_width = worst_half_width();
     progress_.worst_half_width = state.relative_half_width;
   }
-  const auto reason = reason_to_end(state);
+  const auto reason = stop_reason(state);
   if (is_late()) {
     group_.stop = reason.value_or(StopReason::kMaxTime);
     return true;
   }
   if (!reason) return false;
   // If warm-up left too few samples, allow as many rounds again.
-  const bool too_few = !progress_.worst_half_width && settings_.min_rounds >= kFewestForInterval;
+  const bool too_few = !progress_.worst_half_width && settings_.min_rounds >= kMinIntervalRounds;
   if (*reason == StopReason::kMaxTime && round_ < settings_.min_rounds * (too_few ? 2 : 1)) return false;
   group_.stop = *reason;
   return true;
 }
 
-std::optional<StopReason> CommandRounds::reason_to_end(const StopState& state) {
-  if (is_long_decided(state)) {
+std::optional<StopReason> CommandRounds::stop_reason(const StopState& state) {
+  if (may_stop_early(state)) {
     group_.look = Look::kRunning;
     return StopReason::kPrecision;
   }
@@ -275,8 +275,8 @@ std::optional<StopReason> CommandRounds::reason_to_end(const StopState& state) {
 }
 
 /// Slow commands may stop after any round once decided.
-bool CommandRounds::is_long_decided(const StopState& state) const {
-  return settings_.margin > 0 && state.samples >= kFewestWhereLong && state.elapsed_ns >= kLongNs &&
+bool CommandRounds::may_stop_early(const StopState& state) const {
+  return settings_.margin > 0 && state.samples >= kMinSlowRounds && state.elapsed_ns >= kLongNs &&
          state.relative_half_width && *state.relative_half_width <= settings_.stop.precision &&
          !compared().empty() && decided();
 }

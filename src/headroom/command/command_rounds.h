@@ -107,8 +107,8 @@ class CommandRounds {
   /// Shows the progress meanwhile.
   CommandResult run(const CommandSpec& spec, const std::function<bool()>& give_up);
   bool should_end();
-  std::optional<StopReason> reason_to_end(const StopState& state);
-  bool is_long_decided(const StopState& state) const;
+  std::optional<StopReason> stop_reason(const StopState& state);
+  bool may_stop_early(const StopState& state) const;
   std::optional<double> worst_half_width() const;
   std::vector<const Track*> compared() const;
   bool decided() const;

@@ -31,7 +31,7 @@ constexpr std::size_t kShownErrorLines = 3;
 Descriptor open_for(const std::filesystem::path& path, int flags, const char* what) {
   Descriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
   if (file.is_open()) return file;
-  throw Error(fmt::format("cannot open {} as the command's standard {}: {}", in_quotes(path.string()), what,
+  throw Error(fmt::format("cannot open {} as the command's standard {}: {}", quote(path.string()), what,
                           std::strerror(errno)));
 }
 
@@ -90,7 +90,7 @@ constexpr double kBytesPerMib = 1 << 20;
 
 double number_of(std::string_view text, const std::string& what) {
   const std::optional<double> value = to_number(trimmed(text));
-  if (!value) throw Error(fmt::format("{} is not a number: {}", what, in_quotes(text)));
+  if (!value) throw Error(fmt::format("{} is not a number: {}", what, quote(text)));
   return *value;
 }
 
@@ -103,7 +103,7 @@ double from_csv(const MetricSource& source, const MetricDocument& document) {
   for (const std::string& name : rows.front()) names.emplace_back(trimmed(name));
   const auto column = std::ranges::find(names, source.key);
   if (column == names.end()) {
-    throw Error(fmt::format("{} has no column {}{}; it has {}", document.name, in_quotes(source.key),
+    throw Error(fmt::format("{} has no column {}{}; it has {}", document.name, quote(source.key),
                             did_you_mean(source.key, names), join(names, ", ")));
   }
   if (rows.size() != 2) {
@@ -112,20 +112,20 @@ double from_csv(const MetricSource& source, const MetricDocument& document) {
   const auto index = static_cast<std::size_t>(column - names.begin());
   if (index >= rows[1].size()) {
     throw Error(
-        fmt::format("{}: the row of values ends before the column {}", document.name, in_quotes(source.key)));
+        fmt::format("{}: the row of values ends before the column {}", document.name, quote(source.key)));
   }
-  return number_of(rows[1][index], fmt::format("{}: the column {}", document.name, in_quotes(source.key)));
+  return number_of(rows[1][index], fmt::format("{}: the column {}", document.name, quote(source.key)));
 }
 
 double from_json(const MetricSource& source, const MetricDocument& document) {
   const Json json = parse_json(document.text, document.name);
   const Json* value = json_at(json, source.key);
   if (value == nullptr) {
-    throw Error(fmt::format("{} has no value at {}", document.name, in_quotes(source.key)));
+    throw Error(fmt::format("{} has no value at {}", document.name, quote(source.key)));
   }
   if (!value->is_number()) {
-    throw Error(fmt::format("{}: expected a number at {}, found {}", document.name, in_quotes(source.key),
-                            in_quotes(dump_json(*value))));
+    throw Error(fmt::format("{}: expected a number at {}, found {}", document.name, quote(source.key),
+                            quote(dump_json(*value))));
   }
   return value->get<double>();
 }
@@ -142,10 +142,10 @@ double from_output(const MetricSource& source, const CommandResult& result, cons
   if (!found) look(result.error_lines);
   if (!found) {
     throw Error(fmt::format("no match in {} or the last lines of standard error for {}{}", document.name,
-                            in_quotes(source.key),
+                            quote(source.key),
                             document.is_cut ? "; only the start of the output was kept" : ""));
   }
-  return number_of(*found, "the match of " + in_quotes(source.key));
+  return number_of(*found, "the match of " + quote(source.key));
 }
 
 double value_of(const MetricSource& source, const CommandResult& result, const MetricDocument& document) {
@@ -191,7 +191,7 @@ CommandResult run_command(const CommandSpec& spec, const std::function<bool()>& 
   if (!spec.input.empty()) input = open_for(spec.input, O_RDONLY, "input");
   if (spec.output == CommandSpec::Output::kDiscard) output = open_for("/dev/null", O_WRONLY, "output");
   if (spec.output == CommandSpec::Output::kFile) {
-    output = open_for(resolved_for_writing(spec.output_file), O_WRONLY | O_CREAT | O_TRUNC, "output");
+    output = open_for(resolve_output_path(spec.output_file), O_WRONLY | O_CREAT | O_TRUNC, "output");
   }
   options.standard_input = input.get();
   options.standard_output = output.get();
@@ -256,10 +256,10 @@ std::string LeftRunning::note(std::size_t command) const {
   for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
     const fs::path& process = entry->path();
     // Zombies have an empty environment.
-    if (!is_number(process.filename()) || !has(text_of_file(process / "environ"), name + "=" + value))
+    if (!is_number(process.filename()) || !has(read_file_or_empty(process / "environ"), name + "=" + value))
       continue;
     found.push_back(
-        fmt::format("{} (process {})", value_in_file(process / "comm"), process.filename().string()));
+        fmt::format("{} (process {})", read_file_value(process / "comm"), process.filename().string()));
   }
   if (found.empty()) return "";
   const std::size_t more = found.size() - std::min(found.size(), kShown);
@@ -279,7 +279,7 @@ MetricSource parse_metric(std::string_view text) {
     if (kind == "json") return {From::kJson, key, key.substr(key.find_last_of('/') + 1), ""};
     if (kind == "output") return {From::kOutput, key, "output", ""};
   }
-  throw Error("unknown metric " + in_quotes(text) +
+  throw Error("unknown metric " + quote(text) +
               "; expected wall, cpu, rss, csv:COLUMN, json:/POINTER or output:EXPRESSION");
 }
 
@@ -289,7 +289,7 @@ void check_metric(const MetricSource& source) {
   if (source.from == From::kOutput) {
     const RegularExpression expression(source.key);
     if (expression.groups() > 1) {
-      throw Error(in_quotes(source.key) + " has several groups; expected one, around the number");
+      throw Error(quote(source.key) + " has several groups; expected one, around the number");
     }
   }
   if (source.from != From::kJson) return;

@@ -40,7 +40,7 @@ class SuiteTable {
   void only(const Texts& keys) const {
     for (const auto& [key, value] : table_) {
       if (std::ranges::find(keys, key.str()) != keys.end()) continue;
-      refuse(key.source(), "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), keys) +
+      refuse(key.source(), "unknown key " + quote(key.str()) + did_you_mean(key.str(), keys) +
                                "; known: " + join(keys, ", "));
     }
   }
@@ -50,7 +50,7 @@ class SuiteTable {
 
   std::string text(const char* key, const std::string& fallback = "") const {
     const toml::node* node = table_.get(key);
-    return node == nullptr ? fallback : text_of(*node, in_quotes(key));
+    return node == nullptr ? fallback : text_of(*node, quote(key));
   }
   std::string required_text(const char* key) const {
     if (!has(key)) refuse(table_.source(), fmt::format("'{}' is missing", key));
@@ -73,7 +73,7 @@ class SuiteTable {
   }
   Texts texts(const char* key, const std::function<void(const std::string&)>& judge = {}) const {
     const toml::node* node = table_.get(key);
-    return node == nullptr ? Texts{} : texts_of(*node, in_quotes(key), judge);
+    return node == nullptr ? Texts{} : texts_of(*node, quote(key), judge);
   }
   Texts texts_of(const toml::node& node, const std::string& what,
                  const std::function<void(const std::string&)>& judge) const {
@@ -113,8 +113,7 @@ const SuiteOption& option_named(const Suite& suite, const std::string& name) {
     if (option.name == name) return option;
     names.push_back(option.name);
   }
-  throw Error("the suite " + in_quotes(suite.name) + " has no option " + in_quotes(name) +
-              did_you_mean(name, names) +
+  throw Error("the suite " + quote(suite.name) + " has no option " + quote(name) + did_you_mean(name, names) +
               (names.empty() ? "; it has none" : "; it has " + join(names, ", ")));
 }
 
@@ -124,7 +123,7 @@ const std::vector<std::string>& arguments_of(const SuiteOption& option, const st
     if (name == value) return arguments;
     values.push_back(name);
   }
-  throw Error("the option " + in_quotes(option.name) + " has no value " + in_quotes(value) + "; it has " +
+  throw Error("the option " + quote(option.name) + " has no value " + quote(value) + "; it has " +
               join(values, ", "));
 }
 
@@ -168,13 +167,13 @@ SuiteOption parse_option(const std::string& name, const SuiteTable& table, const
     table.refuse(table.table().source(), "an option needs a table 'values'");
   for (const auto& [value, node] : values->table()) {
     option.values.emplace_back(std::string(value.str()),
-                               values->texts_of(node, in_quotes(value.str()), [&](const std::string& text) {
+                               values->texts_of(node, quote(value.str()), [&](const std::string& text) {
                                  judge_placeholders(text, known.all);
                                }));
   }
   if (std::ranges::none_of(option.values,
                            [&](const auto& value) { return value.first == option.fallback; })) {
-    table.refuse("default", in_quotes(option.fallback) + " is not one of the values");
+    table.refuse("default", quote(option.fallback) + " is not one of the values");
   }
   return option;
 }
@@ -196,7 +195,7 @@ MetricSource parse_metric_table(const SuiteTable& table) {
   } else if (from == "wall" || from == "cpu" || from == "rss") {
     metric = parse_metric(from);
   } else {
-    table.refuse("from", "unknown source " + in_quotes(from) + "; known: wall, cpu, rss, csv, json, output");
+    table.refuse("from", "unknown source " + quote(from) + "; known: wall, cpu, rss, csv, json, output");
   }
   for (const char* other : {"column", "pointer", "pattern"}) {
     if (table.has(other) && other != std::string_view(key)) {
@@ -208,7 +207,7 @@ MetricSource parse_metric_table(const SuiteTable& table) {
   if (metric.needs_document()) {
     metric.unit = table.required_text("unit");
   } else if (table.text("unit", metric.unit) != metric.unit) {
-    table.refuse("unit", "the unit of " + in_quotes(from) + " is " + metric.unit);
+    table.refuse("unit", "the unit of " + quote(from) + " is " + metric.unit);
   }
   if (table.flag("higher_is_better", false)) metric.direction = Direction::kHigherIsBetter;
   return metric;
@@ -237,7 +236,7 @@ class SuiteReader {
       LayerSpec layer = parse_layer(fill_placeholders(text, {{"here", suite_.here.string()}}));
       if (std::ranges::any_of(suite_.layers,
                               [&](const LayerSpec& other) { return other.name == layer.name; })) {
-        throw Error("the cache layer " + in_quotes(text) + " appears twice");
+        throw Error("the cache layer " + quote(text) + " appears twice");
       }
       suite_.layers.push_back(std::move(layer));
     });
@@ -258,7 +257,7 @@ class SuiteReader {
     Texts sorted = suite_.models;
     std::ranges::sort(sorted);
     if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
-      file_.refuse("models", "the model " + in_quotes(*twice) + " appears twice");
+      file_.refuse("models", "the model " + quote(*twice) + " appears twice");
     }
   }
 
@@ -269,7 +268,7 @@ class SuiteReader {
       const std::string text(name.str());
       if (std::ranges::find(known_.all, text) != known_.all.end()) {
         options->refuse(name.source(),
-                        in_quotes(text) + " is a placeholder already; give the option another name");
+                        quote(text) + " is a placeholder already; give the option another name");
       }
       if (!node.is_table())
         options->refuse(node.source(), "an option is a table with 'default' and 'values'");
@@ -296,7 +295,7 @@ class SuiteReader {
       file_.at(*file_.table().get("folder"), [&] { judge_placeholders(suite_.folder, known_.at_rest); });
     if (const auto environment = file_.sub_table("environment")) {
       for (const auto& [name, node] : environment->table()) {
-        const std::string value = environment->text_of(node, in_quotes(name.str()));
+        const std::string value = environment->text_of(node, quote(name.str()));
         environment->at(node, [&] { judge_placeholders(value, known_.all); });
         suite_.environment.emplace_back(std::string(name.str()), value);
       }

@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kFewestInGroup = 3;
+constexpr std::size_t kMinGroupSize = 3;
 /// Relative to the other side's gap.
 constexpr double kGapShare = 0.5;
 
@@ -54,11 +54,11 @@ struct Side {
   }
 };
 
-bool are_parted_alike(const Side& found, const Side& other, std::span<const double> bounds) {
+bool have_similar_modes(const Side& found, const Side& other, std::span<const double> bounds) {
   const std::vector<double> expected = gaps_at(found.values(), bounds), values = other.values();
   std::vector<std::size_t> counts(bounds.size() + 1);
   for (const double value : values) ++counts[mode_of(value, bounds)];
-  return std::ranges::min(counts) >= kFewestInGroup &&
+  return std::ranges::min(counts) >= kMinGroupSize &&
          std::ranges::equal(gaps_at(values, bounds), expected,
                             [](double gap, double of_found) { return gap >= kGapShare * of_found; });
 }
@@ -191,9 +191,9 @@ std::optional<RunSpread> spread_of(const std::vector<RunValue>& baseline, const 
 }
 
 /// Two runs hardly determine the spread (Student's t is 12.7; 4.3 with three).
-std::optional<RunSpread> if_known(const std::optional<RunSpread>& spread) {
-  constexpr std::size_t kFewestDegrees = 2;
-  return spread && spread->degrees >= kFewestDegrees ? spread : std::nullopt;
+std::optional<RunSpread> usable_spread(const std::optional<RunSpread>& spread) {
+  constexpr std::size_t kMinDegrees = 2;
+  return spread && spread->degrees >= kMinDegrees ? spread : std::nullopt;
 }
 
 bool all_have_shares(const std::vector<RunValue>& runs) {
@@ -222,8 +222,8 @@ double error_of_mean(const std::vector<RunValue>& runs) {
 
 /// Nothing below the samples of an interval.
 std::optional<Interval> range_of_ratio(const Record& baseline, const Record& test, double test_factor) {
-  constexpr std::size_t kFewest = 6;
-  if (std::min(sample_count(baseline), sample_count(test)) < kFewest) return std::nullopt;
+  constexpr std::size_t kMin = 6;
+  if (std::min(sample_count(baseline), sample_count(test)) < kMin) return std::nullopt;
   const auto extremes = [](const Record& record) {
     Interval range{INFINITY, 0, 1};
     for (const ProcessSamples& process : record.samples) {
@@ -255,8 +255,8 @@ std::optional<ModeSeries> ModeSeries::of(const Record& baseline, const Record& t
   const Side baseline_side{baseline, 1}, test_side{test, test_factor};
   std::vector<double> before = bounds_of(baseline, 1), after = bounds_of(test, test_factor);
   if (before.empty() && after.empty()) return std::nullopt;
-  if (after.empty() && are_parted_alike(baseline_side, test_side, before)) after = before;
-  if (before.empty() && are_parted_alike(test_side, baseline_side, after)) before = after;
+  if (after.empty() && have_similar_modes(baseline_side, test_side, before)) after = before;
+  if (before.empty() && have_similar_modes(test_side, baseline_side, after)) before = after;
   ModeSeries modes(modes_between(baseline_side.values(), before, steady_sizes(baseline)),
                    modes_between(test_side.values(), after, steady_sizes(test)));
   if (before.size() != after.size()) return modes;
@@ -394,9 +394,9 @@ ComparedRatio::ComparedRatio(const std::optional<PairedSeries>& pairs, const Rec
   baseline_ = runs_of(baseline);
   test_ = runs_of(test);
   range_ = range_of_ratio(baseline, test, test_factor);
-  value_spread_ = if_known(pooled(spread_of(baseline_, test_, &RunValue::value), known.values));
-  if (modes_ && of_modes(kRatioConfidence).interval) estimator_ = Estimator::kModes;
-  look_at_shares(baseline, test, known);
+  value_spread_ = usable_spread(pooled(spread_of(baseline_, test_, &RunValue::value), known.values));
+  if (modes_ && mode_ratio(kRatioConfidence).interval) estimator_ = Estimator::kModes;
+  compare_shares(baseline, test, known);
 }
 
 void ComparedRatio::expect_correlation(double rho) {
@@ -404,28 +404,28 @@ void ComparedRatio::expect_correlation(double rho) {
   if (modes_) modes_->expect_correlation(rho);
 }
 
-void ComparedRatio::look_at_shares(const Record& baseline, const Record& test, const RunKnowledge& known) {
+void ComparedRatio::compare_shares(const Record& baseline, const Record& test, const RunKnowledge& known) {
   const bool have_shares = baseline.limit && test.limit && same_limit(*baseline.limit, *test.limit) &&
                            all_have_shares(baseline_) && all_have_shares(test_) &&
                            baseline.metric.direction != Direction::kUnknown;
   if (!have_shares) return;
-  share_spread_ = if_known(pooled(spread_of(baseline_, test_, &RunValue::fraction), known.fractions));
+  share_spread_ = usable_spread(pooled(spread_of(baseline_, test_, &RunValue::fraction), known.fractions));
   if (!share_spread_) return;
   const double difference = mean_log_fraction(baseline_) - mean_log_fraction(test_);
   share_ratio_log_ = baseline.metric.direction == Direction::kLowerIsBetter ? difference : -difference;
   share_error_ = std::hypot(error_of_mean(baseline_), error_of_mean(test_));
-  if (log_width(by_shares(kRatioConfidence)) < log_width(at(kRatioConfidence)))
+  if (log_width(share_ratio(kRatioConfidence)) < log_width(at(kRatioConfidence)))
     estimator_ = Estimator::kShares;
 }
 
 RatioEstimate ComparedRatio::at(double confidence) const {
-  if (estimator_ == Estimator::kShares) return by_shares(confidence);
-  return allowing_for_runs(of_samples(confidence), confidence);
+  if (estimator_ == Estimator::kShares) return share_ratio(confidence);
+  return widen_for_runs(sample_ratio(confidence), confidence);
 }
 
 std::optional<Interval> ComparedRatio::within_runs() const {
   const bool assumed = estimator_ == Estimator::kUnpaired || estimator_ == Estimator::kModes;
-  return assumed && !value_spread_ ? of_samples(kRatioConfidence).interval : std::nullopt;
+  return assumed && !value_spread_ ? sample_ratio(kRatioConfidence).interval : std::nullopt;
 }
 
 std::optional<ModeComparison> ComparedRatio::modes() const {
@@ -439,11 +439,11 @@ std::optional<RatioEstimate> ComparedRatio::share_effect(double confidence) cons
   std::optional<RatioEstimate> effect = modes_ ? modes_->share_effect(confidence) : std::nullopt;
   if (!effect) return std::nullopt;
   effect->pairs = series_.at(confidence).pairs;
-  return allowing_for_runs(*effect, confidence);
+  return widen_for_runs(*effect, confidence);
 }
 
-RatioEstimate ComparedRatio::of_samples(double confidence) const {
-  if (estimator_ == Estimator::kModes) return of_modes(confidence);
+RatioEstimate ComparedRatio::sample_ratio(double confidence) const {
+  if (estimator_ == Estimator::kModes) return mode_ratio(confidence);
   RatioEstimate estimate = series_.at(confidence);
   if (value_spread_ || !range_) return estimate;
   const Interval of_series = estimate.interval.value_or(*range_);
@@ -452,13 +452,13 @@ RatioEstimate ComparedRatio::of_samples(double confidence) const {
   return estimate;
 }
 
-RatioEstimate ComparedRatio::of_modes(double confidence) const {
+RatioEstimate ComparedRatio::mode_ratio(double confidence) const {
   RatioEstimate estimate = modes_->ratio_at(confidence);
   estimate.pairs = series_.at(confidence).pairs;
   return estimate;
 }
 
-RatioEstimate ComparedRatio::allowing_for_runs(RatioEstimate estimate, double confidence) const {
+RatioEstimate ComparedRatio::widen_for_runs(RatioEstimate estimate, double confidence) const {
   if (!estimate.interval || estimator_ == Estimator::kPaired) return estimate;
   const double half =
       run_half_width(value_spread_.value_or(kAssumedRunSpread), baseline_.size(), test_.size(), confidence);
@@ -472,11 +472,11 @@ RatioEstimate ComparedRatio::allowing_for_runs(RatioEstimate estimate, double co
   return estimate;
 }
 
-RatioEstimate ComparedRatio::by_shares(double confidence) const {
-  const double of_samples =
+RatioEstimate ComparedRatio::share_ratio(double confidence) const {
+  const double sample_ratio =
       share_error_ * normal_quantile(0.5 + 0.5 * confidence) / normal_quantile(0.5 + 0.5 * kRatioConfidence);
   const double of_runs = run_half_width(*share_spread_, baseline_.size(), test_.size(), confidence);
-  const double half = std::max(of_samples, of_runs);
+  const double half = std::max(sample_ratio, of_runs);
   return {std::exp(share_ratio_log_),
           Interval{std::exp(share_ratio_log_ - half), std::exp(share_ratio_log_ + half), confidence},
           series_.at(confidence).pairs};

@@ -157,11 +157,11 @@ class ComparedRatio {
   void expect_correlation(double rho);
 
  private:
-  RatioEstimate of_samples(double confidence) const;
-  RatioEstimate of_modes(double confidence) const;
-  RatioEstimate by_shares(double confidence) const;
-  RatioEstimate allowing_for_runs(RatioEstimate estimate, double confidence) const;
-  void look_at_shares(const Record& baseline, const Record& test, const RunKnowledge& known);
+  RatioEstimate sample_ratio(double confidence) const;
+  RatioEstimate mode_ratio(double confidence) const;
+  RatioEstimate share_ratio(double confidence) const;
+  RatioEstimate widen_for_runs(RatioEstimate estimate, double confidence) const;
+  void compare_shares(const Record& baseline, const Record& test, const RunKnowledge& known);
 
   ComparedRatio(const std::optional<PairedSeries>& pairs, const Record& baseline, const Record& test,
                 double test_factor, const RunKnowledge& known);

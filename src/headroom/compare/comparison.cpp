@@ -57,7 +57,7 @@ constexpr std::array kUnits{
 };
 
 constexpr double kAdvisedHalfWidth = 0.01;
-constexpr std::size_t kFewestSamples = 6;
+constexpr std::size_t kMinSamples = 6;
 
 bool usable(double value) {
   return std::isfinite(value) && value > 0;
@@ -101,7 +101,7 @@ bool settle_units(Comparison& result) {
   const auto factor = unit_factor(from, result.unit);
   if (!factor) {
     result.problem = fmt::format("units cannot be converted: the baseline is in {}, the candidate in {}",
-                                 in_quotes(result.unit), in_quotes(from));
+                                 quote(result.unit), quote(from));
   }
   const Direction before = result.baseline->metric.direction, after = result.test->metric.direction;
   result.direction = before == Direction::kUnknown ? after : before;
@@ -148,16 +148,16 @@ void compare_numbers(Comparison& result) {
 }
 
 /// For separate runs.
-void raise_doubts(Comparison& result) {
+void add_doubts(Comparison& result) {
   for (const auto& [side, record] : {std::pair{"baseline", result.baseline}, {"candidate", result.test}}) {
-    const std::vector<std::string> troubles = troubles_of(*record);
+    const std::vector<std::string> troubles = disturbance_reasons(*record);
     if (!troubles.empty())
       result.doubts.push_back(fmt::format("the {} was {}", side, join(troubles, " and ")));
   }
 }
 
 std::size_t advised_pairs(const RatioEstimate& ratio) {
-  if (!ratio.interval) return ratio.pairs < kFewestSamples ? kFewestSamples - ratio.pairs : 0;
+  if (!ratio.interval) return ratio.pairs < kMinSamples ? kMinSamples - ratio.pairs : 0;
   const double half_width = 0.5 * std::log(ratio.interval->high / ratio.interval->low);
   return samples_needed(ratio.pairs, half_width, std::log1p(kAdvisedHalfWidth));
 }
@@ -265,7 +265,7 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   result.known = known;
   result.run_spread = ratio.run_spread();
   result.value_spread = ratio.value_spread();
-  if (result.estimator != Estimator::kPaired) raise_doubts(result);
+  if (result.estimator != Estimator::kPaired) add_doubts(result);
   result.samples = result.ratio->pairs;
   result.verdict = Verdict::kInconclusive;
   RatioEstimate of_samples = *result.ratio;

@@ -81,7 +81,7 @@ struct Comparison {
 
 /// Compares two records, but leaves the verdict to judge(), except kNoSamples, kFailed, kNotCompared and
 /// zeros: 0 twice is the same; a change from or to 0 of anything but a time is beyond every margin. Values
-/// are medians. Adds doubts for troubles_of() a record.
+/// are medians. Adds doubts for disturbance_reasons() a record.
 Comparison compare_records(const Record& baseline, const Record& test, const RunKnowledge& known = {});
 
 /// Whether the runs are separate with unknown run-to-run spread.

@@ -99,7 +99,7 @@ std::string shares_text(const ModeComparison& modes) {
                      effect.ratio, effect.interval->low, effect.interval->high);
 }
 
-std::string what_is_open(const Comparison& comparison) {
+std::string inconclusive_text(const Comparison& comparison) {
   const ModeComparison& modes = *comparison.modes;
   if (comparison.verdict != Verdict::kInconclusive || !comparison.doubts.empty()) return "";
   if (!all_bounded(modes)) return ": inconclusive, too few samples of a mode";
@@ -109,11 +109,11 @@ std::string what_is_open(const Comparison& comparison) {
   return inside ? "" : ": inconclusive, the interval crosses the margin";
 }
 
-struct DiffersIn {
+struct DifferingSettings {
   bool caches = false, threads = false, devices = false, runners = false;
 };
 
-DiffersIn differences(const DiffReport& report) {
+DifferingSettings differences(const DiffReport& report) {
   std::set<std::string> caches, devices, runners;
   std::set<int> threads;
   for (const Comparison& comparison : report.comparisons) {
@@ -125,7 +125,7 @@ DiffersIn differences(const DiffReport& report) {
   return {caches.size() > 1, threads.size() > 1, devices.size() > 1, runners.size() > 1};
 }
 
-std::string compared_case(const Record& record, const DiffersIn& differ) {
+std::string compared_case(const Record& record, const DifferingSettings& differ) {
   std::string text = shown_case_name(record);
   if (differ.devices && !record.device.empty()) text += " " + record.device;
   if (differ.caches && !record.caches.empty()) text += " " + record.caches;
@@ -180,7 +180,8 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
                      comparison.estimator == Estimator::kPaired ? "pairs" : "samples per side");
 }
 
-std::string compared_pair(const DiffReport& report, const Comparison& comparison, const DiffersIn& differ) {
+std::string compared_pair(const DiffReport& report, const Comparison& comparison,
+                          const DifferingSettings& differ) {
   const std::string name = compared_case(*comparison.baseline, differ);
   return report.tests.size() > 1 ? name + " against " + report.tests[comparison.test_index].label : name;
 }
@@ -267,11 +268,11 @@ std::string mode_comparison_text(const Comparison& comparison) {
                        side_text(modes.baseline, comparison), side_text(modes.test, comparison));
   }
   return fmt::format("modes: {}; {}{}", matched_text(comparison), shares_text(modes),
-                     what_is_open(comparison));
+                     inconclusive_text(comparison));
 }
 
 void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool backends,
-                const DiffersIn& differ, const std::vector<std::string>& common) {
+                const DifferingSettings& differ, const std::vector<std::string>& common) {
   const Comparison& first = **std::ranges::find_if(row, [](const Comparison* c) { return c != nullptr; });
   const Record& record = *first.baseline;
   std::vector<std::string> cells{compared_case(record, differ)};
@@ -293,15 +294,15 @@ void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool
 }
 
 void append_unmatched(std::string& out, const std::string& title, const std::vector<const Record*>& records) {
-  constexpr std::size_t kMost = 20;
+  constexpr std::size_t kMax = 20;
   if (records.empty()) return;
   out += fmt::format("{} ({}):\n", title, records.size());
-  for (std::size_t i = 0; i < std::min(kMost, records.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, records.size()); ++i) {
     const Record& record = *records[i];
     out += fmt::format("  {}{}{}, {}\n", shown_case_name(record), record.model.backend.empty() ? "" : " ",
                        record.model.backend, record.metric.name);
   }
-  if (records.size() > kMost) out += fmt::format("  and {} more\n", records.size() - kMost);
+  if (records.size() > kMax) out += fmt::format("  and {} more\n", records.size() - kMax);
 }
 
 void append_means(std::string& out, const DiffReport& report) {
@@ -316,7 +317,7 @@ void append_means(std::string& out, const DiffReport& report) {
   }
 }
 
-constexpr const char* kHowToLearnTheSpread =
+constexpr const char* kSpreadAdvice =
     "to narrow the intervals: give several runs of each side (a folder of files is one operand), keep a "
     "history of runs on\n"
     "  this machine, use headroom run --calibrate-noise, give --run-spread 1% if known, or measure both "
@@ -358,7 +359,7 @@ void append_explanations(std::string& out, const DiffReport& report) {
         "shares: separate runs, compared by their share of the limit that each run measured" + known + "\n";
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kInconclusive && c.within_runs; }))
-    out += kHowToLearnTheSpread;
+    out += kSpreadAdvice;
   if (any([](const Comparison& c) { return c.verdict == Verdict::kChanged; })) {
     out +=
         "changed: the better direction is unknown; give --higher-is-better NAME or --lower-is-better NAME\n";
@@ -393,7 +394,7 @@ std::string shift_sentence(const Comparison& comparison, const std::vector<Decil
                      part_text(comparison, shifts[shifts.size() / 2], words));
 }
 
-void answer_verdicts(Sheet& sheet, const DiffReport& report) {
+void answer_verdicts(View& view, const DiffReport& report) {
   std::size_t worse = 0, better = 0, same = 0, changed = 0, failed = 0, not_compared = 0;
   const Comparison* most = nullptr;
   for (const Comparison& one : report.comparisons) {
@@ -419,14 +420,14 @@ void answer_verdicts(Sheet& sheet, const DiffReport& report) {
   if (failed > 0) parts.push_back(fmt::format("{} failed", failed));
   if (not_compared > 0) parts.push_back(fmt::format("{} not compared", not_compared));
   if (parts.empty()) return;
-  sheet.answer(fmt::format("of {} {}", counted(all, "comparison"), join(parts, ", ")), worse > 0 ? Tone::kBad
-                                                                                       : better > 0
-                                                                                           ? Tone::kGood
-                                                                                           : Tone::kPlain);
+  view.answer(fmt::format("of {} {}", counted(all, "comparison"), join(parts, ", ")), worse > 0 ? Tone::kBad
+                                                                                      : better > 0
+                                                                                          ? Tone::kGood
+                                                                                          : Tone::kPlain);
   if (most == nullptr) return;
-  sheet.answer(fmt::format("most: {} {}: {}", compared_pair(report, *most, differences(report)),
-                           most->baseline->metric.name, change_text(*most)),
-               verdict_tone(most->verdict));
+  view.answer(fmt::format("most: {} {}: {}", compared_pair(report, *most, differences(report)),
+                          most->baseline->metric.name, change_text(*most)),
+              verdict_tone(most->verdict));
 }
 
 Json or_null(const std::optional<double>& value) {
@@ -603,7 +604,7 @@ void append_comparison(std::string& text, const DiffReport& report, const Compar
   line.end();
 }
 
-Json gate_json(const GateAnswer& gate) {
+Json gate_json(const GateResult& gate) {
   Json counts = Json::object();
   for (const auto& [verdict, count] : gate.counts)
     counts[to_string(verdict)] = counts.value(to_string(verdict), std::size_t{0}) + count;
@@ -618,7 +619,7 @@ Json gate_json(const GateAnswer& gate) {
 Table diff_table(const DiffReport& report) {
   const bool backends = any_backend(report);
   Table table(columns_of(report, backends), backends ? 3 : 2);
-  const DiffersIn differ = differences(report);
+  const DifferingSettings differ = differences(report);
   const std::vector<std::string> common = common_doubts(report);
   for (const DiffRow& row : rows_of(report)) append_row(table, report, row, backends, differ, common);
   return table;
@@ -634,7 +635,7 @@ Table percentile_table(const DiffReport& report) {
                {"95 % interval"},
                {"verdict"}},
               3);
-  const DiffersIn differ = differences(report);
+  const DifferingSettings differ = differences(report);
   for (const Comparison& comparison : report.comparisons) {
     for (const double percentile : report.percentiles) {
       const auto found = compare_percentile(comparison, percentile);
@@ -656,7 +657,7 @@ Table shift_table(const DiffReport& report) {
                {"95 % interval, all nine"},
                {"verdict"}});
   if (!report.shift) return table;
-  const DiffersIn differ = differences(report);
+  const DifferingSettings differ = differences(report);
   for (const Comparison& comparison : report.comparisons) {
     const std::vector<DecileShift> shifts = shift_function(comparison);
     if (shifts.empty()) continue;
@@ -682,20 +683,20 @@ Table environment_table(const DiffReport& report) {
   return table;
 }
 
-void answer_diff(Sheet& sheet, const DiffReport& report) {
+void answer_diff(View& view, const DiffReport& report) {
   for (const DiffTest& test : report.tests) {
     if (!test.environment.different_machines) continue;
-    sheet.answer(
+    view.answer(
         fmt::format("different machines: {} and {} were not measured on the same one; the difference may "
                     "come from the machine",
                     report.baseline, test.label));
   }
   if (report.gate) {
-    sheet.answer("gate: " + report.gate->sentence, report.gate->exit == ExitCode::kNo     ? Tone::kBad
-                                                   : report.gate->exit == ExitCode::kFine ? Tone::kGood
-                                                                                          : Tone::kPlain);
+    view.answer("gate: " + report.gate->sentence, report.gate->exit == ExitCode::kFailure   ? Tone::kBad
+                                                  : report.gate->exit == ExitCode::kSuccess ? Tone::kGood
+                                                                                            : Tone::kPlain);
   }
-  answer_verdicts(sheet, report);
+  answer_verdicts(view, report);
 }
 
 std::string diff_summary(const DiffReport& report) {
@@ -724,10 +725,10 @@ void write_diff_json(const DiffReport& report, const std::function<void(std::str
     separator = ",\n";
   }
   const char* correction = report.multiplicity == Multiplicity::kHolm ? "holm" : "benjamini-hochberg";
-  Sheet sheet;
-  answer_diff(sheet, report);
+  View view;
+  answer_diff(view, report);
   write(fmt::format("],\n\"correction\": {},\n\"answer\": {},\n\"gate\": {}}}\n", dump_json(correction),
-                    dump_json(Json(sheet.answers())),
+                    dump_json(Json(view.answers())),
                     report.gate ? dump_json(gate_json(*report.gate)) : "null"));
 }
 

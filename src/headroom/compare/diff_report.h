@@ -29,7 +29,7 @@ struct DiffReport {
   Multiplicity multiplicity = Multiplicity::kBenjaminiHochberg;
   std::vector<double> percentiles;  ///< 0 to 100
   bool shift = false;
-  std::optional<GateAnswer> gate;
+  std::optional<GateResult> gate;
 };
 
 /// Makes rows by case and metric, with remarks below.
@@ -41,7 +41,7 @@ Table shift_table(const DiffReport& report);
 
 Table environment_table(const DiffReport& report);
 
-void answer_diff(Sheet& sheet, const DiffReport& report);
+void answer_diff(View& view, const DiffReport& report);
 
 std::string diff_summary(const DiffReport& report);
 

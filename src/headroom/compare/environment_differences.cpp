@@ -34,7 +34,7 @@ class Facts {
   std::vector<std::string> order_;
 };
 
-bool is_of_the_run(const std::string& key) {
+bool is_run_specific(const std::string& key) {
   constexpr std::array kRunKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid"};
   return std::ranges::find(kRunKeys, key) != kRunKeys.end();
 }
@@ -47,14 +47,14 @@ void add_environment(Facts& facts, const Environment& environment) {
     facts.add("GPU", machine.gpu_info);
     facts.add("memory", machine.mem_info);
     for (const auto& [key, value] : machine.extra_info) {
-      if (!is_of_the_run(key)) facts.add(key, value);
+      if (!is_run_specific(key)) facts.add(key, value);
     }
   }
   facts.add("governor", environment.governor);
   facts.add("headroom version", environment.headroom_version);
   add_sources(facts, environment);
   for (const auto& [key, value] : environment.extra_info) {
-    if (!is_of_the_run(key)) facts.add(key, value);
+    if (!is_run_specific(key)) facts.add(key, value);
   }
 }
 
@@ -84,11 +84,11 @@ Facts facts_of(std::span<const Record> records) {
 }
 
 std::string text_of(const Values& values) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   if (values.empty()) return "-";
   std::vector<std::string> shown(
-      values.begin(), std::next(values.begin(), static_cast<std::ptrdiff_t>(std::min(kMost, values.size()))));
-  if (values.size() > kMost) shown.push_back("...");
+      values.begin(), std::next(values.begin(), static_cast<std::ptrdiff_t>(std::min(kMax, values.size()))));
+  if (values.size() > kMax) shown.push_back("...");
   return join(shown, ", ");
 }
 

@@ -38,7 +38,7 @@ void convert(Record& record, const std::string& unit) {
   const auto factor = unit_factor(record.metric.unit, unit);
   if (!factor) {
     throw Error(fmt::format("duplicate result {}: units {} and {} cannot be converted; rename one metric",
-                            title(record), in_quotes(unit), in_quotes(record.metric.unit)));
+                            title(record), quote(unit), quote(record.metric.unit)));
   }
   record.metric.unit = unit;
   record.metric.value *= *factor;
@@ -47,13 +47,13 @@ void convert(Record& record, const std::string& unit) {
   }
 }
 
-ProcessSamples lone_value(const Record& record) {
+ProcessSamples single_value(const Record& record) {
   ProcessSamples process;
   process.values = {record.metric.value};
   return process;
 }
 
-void estimate_again(Record& record) {
+void recompute_estimate(Record& record) {
   record.interval.reset();
   const Series series = steady(record);
   if (std::ranges::all_of(series.values, [](double value) { return std::isfinite(value); })) estimate(record);
@@ -82,20 +82,20 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
     }
   }
   Record first = std::move(records[kept.front()]);
-  if (!sampled) first.samples = {lone_value(first)};
+  if (!sampled) first.samples = {single_value(first)};
   std::vector<RunValue> runs = runs_of(first);
   for (std::size_t k = 1; k < kept.size(); ++k) {
     Record& other = records[kept[k]];
     convert(other, first.metric.unit);
     std::ranges::copy(runs_of(other), std::back_inserter(runs));
-    if (!sampled) other.samples = {lone_value(other)};
+    if (!sampled) other.samples = {single_value(other)};
     std::ranges::move(other.samples, std::back_inserter(first.samples));
   }
   if (kept.size() > 1) {
     first.runs = std::move(runs);
     // Rounds of different runs are unrelated.
     for (ProcessSamples& process : first.samples) process.rounds.clear();
-    estimate_again(first);
+    recompute_estimate(first);
   }
   return first;
 }
@@ -103,7 +103,7 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
 constexpr auto hash_of = [](const Record* record) { return identity_hash(*record); };
 constexpr auto are_same = [](const Record* a, const Record* b) { return same_identity(*a, *b); };
 template <typename T>
-using ByIdentity = std::unordered_map<const Record*, T, decltype(hash_of), decltype(are_same)>;
+using IdentityMap = std::unordered_map<const Record*, T, decltype(hash_of), decltype(are_same)>;
 
 struct Candidates {
   Places in_test;
@@ -111,13 +111,13 @@ struct Candidates {
   bool several = false;
 };
 
-struct Candidacy {
-  ByIdentity<Candidates> all;
+struct CandidateIndex {
+  IdentityMap<Candidates> all;
   std::vector<const Candidates*> of_baseline;
 };
 
-Candidacy candidates_of(const std::vector<Record>& baseline, const std::vector<Record>& test) {
-  Candidacy candidacy;
+CandidateIndex candidates_of(const std::vector<Record>& baseline, const std::vector<Record>& test) {
+  CandidateIndex candidacy;
   candidacy.all.reserve(test.size());
   for (std::size_t i = 0; i < test.size(); ++i) candidacy.all[&test[i]].in_test.push_back(i);
   for (auto& [key, found] : candidacy.all) found.several = found.in_test.size() > 1;
@@ -200,8 +200,8 @@ bool may_match(const Record& a, const Record& b) {
 }
 
 /// Pairs records that match each other and no other.
-void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
-                             std::vector<const Record*>& left) {
+void match_by_common_fields(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
+                            std::vector<const Record*>& left) {
   std::unordered_map<std::string_view, std::vector<const Record*>> by_name;
   for (const Record* record : left) by_name[record->model.name].push_back(record);
   std::map<const Record*, std::vector<std::size_t>> suitors;
@@ -242,7 +242,7 @@ JoinedRecords join_duplicates(std::vector<Record> records) {
 }
 
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test) {
-  const Candidacy candidacy = candidates_of(baseline, test);
+  const CandidateIndex candidacy = candidates_of(baseline, test);
   std::vector<const Record*> partners;
   std::vector<bool> taken(test.size());
   for (std::size_t i = 0; i < baseline.size(); ++i) {
@@ -256,7 +256,7 @@ Matches match_records(const std::vector<Record>& baseline, const std::vector<Rec
   for (std::size_t i = 0; i < test.size(); ++i) {
     if (!taken[i]) matches.only_test.push_back(&test[i]);
   }
-  match_by_what_both_tell(baseline, partners, matches.only_test);
+  match_by_common_fields(baseline, partners, matches.only_test);
   for (std::size_t i = 0; i < baseline.size(); ++i) {
     if (partners[i] == nullptr) {
       matches.only_baseline.push_back(&baseline[i]);

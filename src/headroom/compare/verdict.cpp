@@ -25,7 +25,7 @@ const std::vector<std::string> kCaseKeys{"name", "metric", "margin"};
 double require_share(double share, std::string_view text) {
   if (!(share >= 0 && share < 1)) {
     throw Error(fmt::format("invalid margin {}: give a share from 0 to below 100 %, for example 3% or 0.03",
-                            in_quotes(text)));
+                            quote(text)));
   }
   return share;
 }
@@ -52,7 +52,7 @@ MarginRule rule_of(const toml::table& table, const std::string& source) {
   for (const auto& [key, value] : table) {
     if (std::ranges::find(kCaseKeys, key.str()) != kCaseKeys.end()) continue;
     refuse_at(key.source(), source,
-              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kCaseKeys) +
+              "unknown key " + quote(key.str()) + did_you_mean(key.str(), kCaseKeys) +
                   "; the keys of a case are " + join(kCaseKeys, ", "));
   }
   if (!table.contains("margin")) refuse_at(table.source(), source, "'margin' is missing");
@@ -131,7 +131,7 @@ bool holds_at(const Comparison& comparison, const ComparedRatio& ratio, Verdict 
   return at.interval && claim_of(comparison, at, ratio.share_effect(confidence)) == claim;
 }
 
-double looks_of(const Comparison& comparison) {
+double test_count(const Comparison& comparison) {
   return comparison.modes && comparison.modes->share_effect ? 2 : 1;
 }
 
@@ -161,7 +161,7 @@ void correct(std::span<Comparison* const> suite, Verdict claim, double correlati
   std::vector<double> p_values;
   for (const Comparison* comparison : suite) {
     const double p = comparison->verdict == claim
-                         ? looks_of(*comparison) * p_value_of(*comparison, claim, correlation)
+                         ? test_count(*comparison) * p_value_of(*comparison, claim, correlation)
                          : 1;
     p_values.push_back(std::min(1.0, p));
   }
@@ -217,7 +217,7 @@ Verdict verdict_of(const Comparison& comparison, bool apart, bool beyond) {
   return Verdict::kInconclusive;
 }
 
-bool tail_is(const Comparison& comparison, Verdict verdict) {
+bool has_tail_verdict(const Comparison& comparison, Verdict verdict) {
   return std::ranges::any_of(comparison.tails,
                              [&](const TailVerdict& tail) { return tail.verdict == verdict; });
 }
@@ -238,7 +238,7 @@ bool is_fine(const Comparison& comparison) {
          std::ranges::all_of(comparison.tails, [&](const TailVerdict& tail) { return fine(tail.verdict); });
 }
 
-std::size_t count_of(const GateAnswer& answer, Verdict verdict) {
+std::size_t count_of(const GateResult& answer, Verdict verdict) {
   const auto found = answer.counts.find(verdict);
   return found == answer.counts.end() ? 0 : found->second;
 }
@@ -267,7 +267,7 @@ GateFile parse_gate_file(std::string_view text, const std::string& source) {
       file.rules = rules_at(node, source);
     } else {
       refuse_at(key.source(), source,
-                "unknown key " + in_quotes(key.str()) + "; the keys of a gate file are margin and [[case]]");
+                "unknown key " + quote(key.str()) + "; the keys of a gate file are margin and [[case]]");
     }
   }
   return file;
@@ -319,19 +319,19 @@ void judge_rounds(std::span<RoundComparison> comparisons, double margin) {
     const bool reachable =
         comparison.ratio->pairs >= fewest_pairs(suite[i].tail / static_cast<double>(suite.size()));
     const auto& interval = comparison.ratio->interval;
-    const bool told = apart[i] <= kLastTail && interval &&
-                      (interval->low > 1 + kRounding || interval->high < 1 - kRounding);
-    if (comparison.ratio->interval && (told || reachable)) {
-      comparison.verdict = verdict_of(comparison, told, beyond[i] <= kLastTail);
+    const bool significant = apart[i] <= kLastTail && interval &&
+                             (interval->low > 1 + kRounding || interval->high < 1 - kRounding);
+    if (comparison.ratio->interval && (significant || reachable)) {
+      comparison.verdict = verdict_of(comparison, significant, beyond[i] <= kLastTail);
     } else {
       comparison.verdict = Verdict::kUnderpowered;
     }
-    if (told && comparison.verdict != Verdict::kSame)
+    if (significant && comparison.verdict != Verdict::kSame)
       comparison.p_value = apart[i] / kLastTail * suite[i].tail;
   }
 }
 
-bool told_apart(const Comparison& comparison) {
+bool is_significant(const Comparison& comparison) {
   return comparison.p_value.has_value();
 }
 
@@ -340,24 +340,24 @@ std::size_t fewest_rounds(std::size_t comparisons) {
       6, fewest_pairs(kLastTail / static_cast<double>(std::max<std::size_t>(1, comparisons))));
 }
 
-GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing) {
-  GateAnswer answer;
+GateResult gate_result(std::span<const Comparison> judged, std::size_t missing) {
+  GateResult answer;
   answer.missing = missing;
   for (const Comparison& comparison : judged) ++answer.counts[comparison.verdict];
   const std::size_t regressed = count_of(answer, Verdict::kRegression);
   const std::size_t failed = count_of(answer, Verdict::kFailed);
-  const auto tails = static_cast<std::size_t>(
-      std::ranges::count_if(judged, [](const Comparison& c) { return tail_is(c, Verdict::kRegression); }));
+  const auto tails = static_cast<std::size_t>(std::ranges::count_if(
+      judged, [](const Comparison& c) { return has_tail_verdict(c, Verdict::kRegression); }));
   const auto undirected = static_cast<std::size_t>(std::ranges::count_if(judged, is_undirected));
   const auto fine = static_cast<std::size_t>(
       std::ranges::count_if(judged, [](const Comparison& c) { return is_undirected(c) || is_fine(c); }));
   if (regressed + failed + tails > 0) {
-    answer.exit = ExitCode::kNo;
+    answer.exit = ExitCode::kFailure;
     answer.sentence = fmt::format("{} of {} cases regressed", regressed, judged.size());
     if (tails > 0) answer.sentence += fmt::format(", {} in the tail", tails);
     if (failed > 0) answer.sentence += fmt::format(", {} failed", failed);
   } else if (std::ranges::none_of(judged, is_compared)) {
-    answer.exit = ExitCode::kCannot;
+    answer.exit = ExitCode::kError;
     answer.sentence = "no case could be compared";
   } else if (undirected == judged.size()) {
     answer.exit = ExitCode::kInconclusive;

@@ -95,26 +95,26 @@ struct RoundComparison {
 /// of different sessions.
 ///
 /// If the interval excludes 1 but reaches into the margin, the verdict is inconclusive with a p-value (see
-/// told_apart). Claims must survive the correction of Benjamini and Hochberg at the level of their look. If
-/// even unanimous rounds could not reach that level, the verdict is kUnderpowered.
+/// is_significant). Claims must survive the correction of Benjamini and Hochberg at the level of their look.
+/// If even unanimous rounds could not reach that level, the verdict is kUnderpowered.
 void judge_rounds(std::span<RoundComparison> suite, double margin);
 
 /// Whether the two differ significantly, in either direction.
-bool told_apart(const Comparison& comparison);
+bool is_significant(const Comparison& comparison);
 
 /// Returns the fewest rounds in which one comparison can be significant.
 std::size_t fewest_rounds(std::size_t comparisons);
 
-struct GateAnswer {
-  ExitCode exit = ExitCode::kFine;
+struct GateResult {
+  ExitCode exit = ExitCode::kSuccess;
   std::map<Verdict, std::size_t> counts;
   std::size_t missing = 0;  ///< without a match in the test
   std::string sentence;
 };
 
-/// Returns kNo if any case regressed, or failed after a measured baseline; kCannot if no case could be
+/// Returns kFailure if any case regressed, or failed after a measured baseline; kError if no case could be
 /// compared; kInconclusive if any other case is neither same nor improved, cases are missing, or all
-/// directions are unknown; else kFine.
-GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing);
+/// directions are unknown; else kSuccess.
+GateResult gate_result(std::span<const Comparison> judged, std::size_t missing);
 
 }  // namespace headroom

@@ -69,8 +69,8 @@ void restore_terminal_with(const char* sequence) {
   restoring = sequence;
 }
 
-ExitCode tell_interrupted() {
-  say("interrupted; results so far are above and in the files");
+ExitCode report_interrupted() {
+  print_message("interrupted; results so far are above and in the files");
   return ExitCode::kInterrupted;
 }
 

@@ -23,6 +23,6 @@ bool was_interrupted();
 void restore_terminal_with(const char* sequence);
 
 /// Prints that the command was interrupted, and where its results are.
-ExitCode tell_interrupted();
+ExitCode report_interrupted();
 
 }  // namespace headroom::cli

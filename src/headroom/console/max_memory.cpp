@@ -11,7 +11,7 @@ namespace headroom::cli {
 namespace {
 
 /// Program, threads and read windows.
-constexpr std::int64_t kLeast = std::int64_t{64} << 20;
+constexpr std::int64_t kMin = std::int64_t{64} << 20;
 constexpr std::int64_t kUnknown = std::int64_t{4} << 30;
 
 }  // namespace
@@ -26,15 +26,15 @@ void declare_max_memory(OptionTable& table, std::string& text) {
 std::int64_t max_memory_bytes(const std::string& text) {
   if (text.empty()) {
     const std::int64_t total = total_memory_bytes();
-    return std::max(std::min((total > 0 ? total : kUnknown) / 4, available_memory_bytes()), kLeast);
+    return std::max(std::min((total > 0 ? total : kUnknown) / 4, available_memory_bytes()), kMin);
   }
   const std::int64_t most = parse_bytes(text);
-  if (most < kLeast)
+  if (most < kMin)
     throw Error("--max-memory " + text + " is too little for headroom itself; give at least 64MiB");
   return most;
 }
 
-void refuse_for_memory(const std::string& what, std::int64_t most) {
+void throw_memory_limit(const std::string& what, std::int64_t most) {
   throw Error(what + ": needs more than " + format_bytes(static_cast<double>(most)) +
               " of memory when unpacked; raise --max-memory");
 }

@@ -18,17 +18,17 @@ void declare_max_memory(OptionTable& table, std::string& text);
 /// invalid or too small size.
 std::int64_t max_memory_bytes(const std::string& text);
 
-[[noreturn]] void refuse_for_memory(const std::string& what, std::int64_t most);
+[[noreturn]] void throw_memory_limit(const std::string& what, std::int64_t most);
 
 /// Reads under the cap. Throws Error if the memory does not suffice.
 template <std::invocable Read>
-auto within_memory(const std::string& max_memory, const std::string& what, Read&& read) {
+auto with_memory_limit(const std::string& max_memory, const std::string& what, Read&& read) {
   const std::int64_t most = max_memory_bytes(max_memory);
   const MemoryCap cap(most);
   try {
     return read();
   } catch (const std::bad_alloc&) {
-    refuse_for_memory(what, most);
+    throw_memory_limit(what, most);
   }
 }
 

@@ -33,9 +33,9 @@ std::string unexpected(const CLI::App& app) {
     std::vector<std::string> names = option_names(app);
     // Every one-letter option is similar to any other.
     if (!name.starts_with("--")) names.clear();
-    return "unknown option " + in_quotes(name) + did_you_mean(name, names);
+    return "unknown option " + quote(name) + did_you_mean(name, names);
   }
-  return "unexpected argument: " + in_quotes(app.remaining().front());
+  return "unexpected argument: " + quote(app.remaining().front());
 }
 
 /// Replaces CLI11's "--export: 2 required [TEXT,TEXT] missing" by the description.
@@ -134,7 +134,7 @@ void OptionTable::finish(std::function<ExitCode()> action) {
              "colours in tables: auto (on a terminal, unless NO_COLOR is set), always, never")
       .one_of({"auto", "always", "never"});
   action_ = [&color, no_follow = no_follow_, action = std::move(action)] {
-    if (no_follow != nullptr && *no_follow) never_follow_links();
+    if (no_follow != nullptr && *no_follow) refuse_links();
     choose_colour(color);
     return action();
   };
@@ -153,10 +153,10 @@ ExitCode OptionTable::run(const Arguments& arguments) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       app.exit(error);
-      return ExitCode::kFine;
+      return ExitCode::kSuccess;
     }
-    say("{} ({} --help shows all, with examples)", reason(app, error), app.get_name());
-    return ExitCode::kCannot;
+    print_message("{} ({} --help shows all, with examples)", reason(app, error), app.get_name());
+    return ExitCode::kError;
   }
   for (std::size_t i = 0; i < declared.size(); ++i) options_[i].count = declared[i]->count();
   if (extras_ != nullptr) *extras_ = app.remaining();

@@ -22,7 +22,7 @@ std::string& chosen_colour() {
   return chosen;
 }
 
-std::string on_one_line(std::string_view text) {
+std::string single_line(std::string_view text) {
   std::string line(text);
   std::ranges::replace_if(
       line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
@@ -44,7 +44,7 @@ void print_text(std::string_view text, std::FILE* out) {
   std::fwrite(shown.data(), 1, shown.size(), out);
 }
 
-void say_sentence(std::string_view sentence) {
+void print_sentence(std::string_view sentence) {
   print_text(fmt::format("headroom: {}\n", sentence), stderr);
 }
 
@@ -58,14 +58,14 @@ StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void StatusLine::draw(std::string_view before, std::string_view name, std::string_view after) {
   if (!is_terminal_) return;
-  constexpr std::size_t kUsual = 80, kLeastOfName = 8;
+  constexpr std::size_t kUsual = 80, kMinNameWidth = 8;
   const std::size_t width = terminal_width(stderr);
   // Some terminals wrap after the last column.
   const std::size_t columns = (width == 0 ? kUsual : width) - 1;
-  const std::string head = on_one_line(before), tail = on_one_line(after);
+  const std::string head = single_line(before), tail = single_line(after);
   const std::size_t taken = display_width(head) + display_width(tail);
-  const std::size_t left = std::max(kLeastOfName, columns - std::min(columns, taken));
-  const std::string line = shortened(head + shortened(on_one_line(name), left) + tail, columns);
+  const std::size_t left = std::max(kMinNameWidth, columns - std::min(columns, taken));
+  const std::string line = shortened(head + shortened(single_line(name), left) + tail, columns);
   std::fputs(("\r\x1b[2K" + line).c_str(), stderr);
   std::fflush(stderr);
   is_drawn_ = true;
@@ -80,18 +80,18 @@ void choose_colour(const std::string& when) {
   chosen_colour() = when;
 }
 
-TableForm form_for(std::FILE* out, bool markdown) {
+TableForm table_form(std::FILE* out, bool markdown) {
   return {markdown, terminal_width(out), !markdown && shows_colour(out)};
 }
 
-void print_sheet(const Sheet& sheet, std::FILE* out, bool markdown) {
+void print_view(const View& view, std::FILE* out, bool markdown) {
   // print_text() would escape colours; sheets escape untrusted text themselves.
-  const std::string text = sheet.text(form_for(out, markdown));
+  const std::string text = view.text(table_form(out, markdown));
   std::fwrite(text.data(), 1, text.size(), out);
 }
 
 void print_table(const Table& table, std::FILE* out) {
-  print_sheet(Sheet().table(table), out);
+  print_view(View().table(table), out);
 }
 
 void open_closed_streams() {
@@ -106,8 +106,9 @@ ExitCode after_output(ExitCode code) {
   const bool failed_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !failed_before) return code;
-  say("cannot write to standard output{}{}", errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
-  return ExitCode::kCannot;
+  print_message("cannot write to standard output{}{}", errno != 0 ? ": " : "",
+                errno != 0 ? std::strerror(errno) : "");
+  return ExitCode::kError;
 }
 
 }  // namespace headroom::cli

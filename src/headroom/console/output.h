@@ -19,10 +19,10 @@ namespace headroom::cli {
 void print_text(std::string_view text, std::FILE* out);
 
 /// Prints "headroom: SENTENCE".
-void say_sentence(std::string_view sentence);
+void print_sentence(std::string_view sentence);
 template <typename... Args>
-void say(fmt::format_string<Args...> format, Args&&... args) {
-  say_sentence(fmt::format(format, std::forward<Args>(args)...));
+void print_message(fmt::format_string<Args...> format, Args&&... args) {
+  print_sentence(fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// Returns 0 (no limit) for files and pipes, so that their content depends only on the results.
@@ -50,9 +50,9 @@ class StatusLine {
 /// (https://no-color.org).
 void choose_colour(const std::string& when);
 
-TableForm form_for(std::FILE* out, bool markdown);
+TableForm table_form(std::FILE* out, bool markdown);
 
-void print_sheet(const Sheet& sheet, std::FILE* out, bool markdown = false);
+void print_view(const View& view, std::FILE* out, bool markdown = false);
 
 void print_table(const Table& table, std::FILE* out);
 
@@ -60,7 +60,7 @@ void print_table(const Table& table, std::FILE* out);
 /// to a closed standard output still fails.
 void open_closed_streams();
 
-/// Flushes standard output. Returns `code`, or kCannot with a message if a write failed. Call last.
+/// Flushes standard output. Returns `code`, or kError with a message if a write failed. Call last.
 ExitCode after_output(ExitCode code);
 
 }  // namespace headroom::cli

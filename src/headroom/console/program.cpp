@@ -33,20 +33,20 @@ constexpr const char* kStarter = "HEADROOM_STARTED_BY";
 volatile sig_atomic_t running_program = 0;
 
 /// The terminal sends Ctrl-C to the program too; other signals have a sender.
-void pass_on(int signal, siginfo_t* information, void*) {
+void forward_signal(int signal, siginfo_t* information, void*) {
   if (running_program > 0 && information->si_code <= 0) ::kill(running_program, signal);
 }
 
-class SignalsPassedOn {
+class SignalForwarder {
  public:
-  SignalsPassedOn() {
+  SignalForwarder() {
     struct sigaction action {};
-    action.sa_sigaction = pass_on;
+    action.sa_sigaction = forward_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &before_[i]);
     if (before_[2].sa_handler == SIG_IGN) ::sigaction(SIGHUP, &before_[2], nullptr);
   }
-  ~SignalsPassedOn() { restore(); }
+  ~SignalForwarder() { restore(); }
   void restore() {
     for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
   }
@@ -56,9 +56,10 @@ class SignalsPassedOn {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-[[noreturn]] void become(const std::string& path, const Arguments& arguments, pid_t parent, int failure) {
+[[noreturn]] void exec_program(const std::string& path, const Arguments& arguments, pid_t parent,
+                               int failure) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(static_cast<int>(ExitCode::kCannot));
+  if (::getppid() != parent) ::_exit(static_cast<int>(ExitCode::kError));
   std::vector<char*> words{const_cast<char*>(path.c_str())};
   for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
@@ -111,31 +112,31 @@ const Command& chosen(const char* name, std::span<const Command> commands, Argum
     }
     names.emplace_back(command.name);
   }
-  throw Error("unknown command " + in_quotes(arguments.front()) + did_you_mean(arguments.front(), names) +
-              "; " + name + " --help lists all");
+  throw Error("unknown command " + quote(arguments.front()) + did_you_mean(arguments.front(), names) + "; " +
+              name + " --help lists all");
 }
 
-ExitCode run_chosen(const char* name, std::span<const Command> commands, const ValueSource& values,
-                    Arguments arguments) {
+ExitCode dispatch_command(const char* name, std::span<const Command> commands, const ValueSource& values,
+                          Arguments arguments) {
   refuse_other_version(name);
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "--version") {
     std::printf("%s %s\n", name, HEADROOM_VERSION);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   if (commands.size() > 1 && (first.empty() || first == "--help" || first == "-h")) {
     print_commands(name, commands, first.empty() ? stderr : stdout);
-    return first.empty() ? ExitCode::kCannot : ExitCode::kFine;
+    return first.empty() ? ExitCode::kError : ExitCode::kSuccess;
   }
   if (first == kCandidatesAction || first == kManAction) arguments.erase(arguments.begin());
   const Command& command = chosen(name, commands, arguments);
   if (first == kManAction) {
     std::fputs(man_page(command).c_str(), stdout);
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   if (first == kCandidatesAction) {
     print_candidates(candidates_of(command, arguments, values));
-    return ExitCode::kFine;
+    return ExitCode::kSuccess;
   }
   return command.run(arguments);
 }
@@ -176,12 +177,12 @@ ExitCode run_program(const std::string& name, const Arguments& arguments) {
     throw Error(fmt::format("cannot start {}: {}", path, std::strerror(errno)));
   std::fflush(nullptr);
   ::setenv(kStarter, HEADROOM_VERSION, 1);
-  SignalsPassedOn signals;
+  SignalForwarder signals;
   const pid_t self = ::getpid();
   const pid_t program = ::fork();
   if (program == 0) {
     signals.restore();
-    become(path, arguments, self, failure[1]);
+    exec_program(path, arguments, self, failure[1]);
   }
   running_program = program;
   const int fork_failure = program < 0 ? errno : 0;
@@ -204,14 +205,14 @@ int exit_code_of(const std::function<ExitCode()>& program) {
     refuse_small_stack();
     return static_cast<int>(after_output(program()));
   } catch (const std::exception& error) {
-    say_sentence(error.what());
-    return static_cast<int>(ExitCode::kCannot);
+    print_sentence(error.what());
+    return static_cast<int>(ExitCode::kError);
   }
 }
 
 int program_main(const char* name, std::span<const Command> commands, const ValueSource& values, int argc,
                  char** argv) {
-  return exit_code_of([&] { return run_chosen(name, commands, values, {argv + 1, argv + argc}); });
+  return exit_code_of([&] { return dispatch_command(name, commands, values, {argv + 1, argv + argc}); });
 }
 
 }  // namespace headroom::cli

@@ -37,7 +37,7 @@ fs::path find_git_folder(fs::path folder) {
     if (fs::is_directory(status)) return git;
     if (fs::is_regular_file(status)) {
       constexpr std::string_view kKey = "gitdir: ";
-      const std::string text = value_in_file(git);
+      const std::string text = read_file_value(git);
       return text.starts_with(kKey) ? folder / text.substr(kKey.size()) : fs::path();
     }
     if (folder == folder.root_path()) break;
@@ -66,10 +66,10 @@ std::string packed_reference(const std::string& packed, const std::string& refer
 /// Looks in this working tree's git folder, the shared one, and packed-refs.
 std::string resolve(const fs::path& git, const fs::path& common, const std::string& reference) {
   for (const fs::path& folder : {git, common}) {
-    const std::string sha = value_in_file(folder / reference);
+    const std::string sha = read_file_value(folder / reference);
     if (is_object_name(sha)) return sha;
   }
-  return packed_reference(text_of_file(common / "packed-refs"), reference);
+  return packed_reference(read_file_or_empty(common / "packed-refs"), reference);
 }
 
 namespace fs = std::filesystem;
@@ -85,7 +85,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return found;
 }
 
-std::string without_0x(const std::string& id) {
+std::string strip_0x(const std::string& id) {
   return id.starts_with("0x") ? id.substr(2) : id;
 }
 
@@ -94,8 +94,8 @@ std::vector<std::string> pci_kinds(const fs::path& root) {
   std::vector<std::string> kinds;
   for (const fs::path& device : entries(root / "sys/bus/pci/drivers/nvidia")) {
     if (device.filename().string().find(':') == std::string::npos) continue;
-    const std::string vendor = without_0x(value_in_file(device / "vendor"));
-    const std::string id = without_0x(value_in_file(device / "device"));
+    const std::string vendor = strip_0x(read_file_value(device / "vendor"));
+    const std::string id = strip_0x(read_file_value(device / "device"));
     if (!vendor.empty() && !id.empty()) kinds.push_back(vendor + ":" + id);
   }
   return kinds;
@@ -104,7 +104,7 @@ std::vector<std::string> pci_kinds(const fs::path& root) {
 std::vector<std::string> driver_names(const fs::path& root) {
   std::vector<std::string> names;
   for (const fs::path& gpu : entries(root / "proc/driver/nvidia/gpus")) {
-    for (const std::string& line : split(text_of_file(gpu / "information"), '\n')) {
+    for (const std::string& line : split(read_file_or_empty(gpu / "information"), '\n')) {
       if (!line.starts_with("Model:")) continue;
       names.emplace_back(trimmed(std::string_view(line).substr(std::string_view("Model:").size())));
       break;
@@ -219,12 +219,12 @@ GitState read_git_state(const std::filesystem::path& folder) {
   const fs::path start = fs::absolute(folder, error);
   const fs::path git = error ? fs::path() : find_git_folder(start);
   if (git.empty()) return state;
-  const std::string shared = value_in_file(git / "commondir");
+  const std::string shared = read_file_value(git / "commondir");
   const fs::path common = shared.empty() ? git : git / shared;
 
   constexpr std::string_view kReference = "ref: ";
   constexpr std::string_view kBranch = "refs/heads/";
-  const std::string head = value_in_file(git / "HEAD");
+  const std::string head = read_file_value(git / "HEAD");
   if (head.starts_with(kReference)) {
     const std::string reference(trimmed(head).substr(kReference.size()));
     // The reftable format writes an invalid name here.
@@ -234,7 +234,7 @@ GitState read_git_state(const std::filesystem::path& folder) {
   } else if (is_object_name(head)) {
     state.sha = head;
   }
-  state.repo = repository_name(origin_address(text_of_file(common / "config")));
+  state.repo = repository_name(origin_address(read_file_or_empty(common / "config")));
   return state;
 }
 
@@ -297,7 +297,7 @@ Environment read_environment(const std::vector<std::string>& command) {
   environment.git_sha = std::move(git.sha);
   environment.git_branch = std::move(git.branch);
   environment.git_repo = std::move(git.repo);
-  environment.command = without_secrets(command);
+  environment.command = redact_secrets(command);
   environment.machines = {describe(facts)};
   return environment;
 }

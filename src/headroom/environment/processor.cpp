@@ -328,7 +328,7 @@ CpuIdentity read_cpu_identity() {
   cpu.hardware_isa = isa_names(words);
   return cpu;
 #else
-  return parse_arm_cpuinfo(text_of_file("/proc/cpuinfo"));
+  return parse_arm_cpuinfo(read_file_or_empty("/proc/cpuinfo"));
 #endif
 }
 

@@ -41,13 +41,13 @@ void touch(std::byte* data, std::size_t bytes) {
 
 }  // namespace
 
-PageWish page_wish() {
+PagePolicy page_policy() {
   const char* value = std::getenv(kHugePagesVariable);
   const std::string_view text = value == nullptr ? "" : value;
-  if (text.empty() || text == "yes") return PageWish::kHuge;
-  if (text == "no") return PageWish::kSmall;
-  if (text == "default") return PageWish::kNone;
-  throw Error(std::string(kHugePagesVariable) + " is " + in_quotes(text) +
+  if (text.empty() || text == "yes") return PagePolicy::kHuge;
+  if (text == "no") return PagePolicy::kSmall;
+  if (text == "default") return PagePolicy::kNone;
+  throw Error(std::string(kHugePagesVariable) + " is " + quote(text) +
               "; it must be yes, no or default, or unset");
 }
 
@@ -67,7 +67,7 @@ std::string text_of(const BufferPages& pages) {
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
-  const PageWish wish = page_wish();
+  const PagePolicy wish = page_policy();
   const std::size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kPage;
   const std::size_t used = rounded_up(bytes + kReadableBehind, kPage);
   // mmap aligns to a page only: one alignment more leaves space to move the start.
@@ -76,8 +76,8 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
   data_ = static_cast<std::byte*>(mapping_) + (rounded_up(start, alignment) - start);
-  if (alignment == kHugePageBytes && wish != PageWish::kNone)
-    ::madvise(data_, used, wish == PageWish::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  if (alignment == kHugePageBytes && wish != PagePolicy::kNone)
+    ::madvise(data_, used, wish == PagePolicy::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   touch(data_, used);
   note_pages(used);
 }

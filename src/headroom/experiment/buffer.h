@@ -9,11 +9,11 @@
 namespace headroom {
 
 /// Page size that Buffers of 2 MiB and more request: huge, small, or no request.
-enum class PageWish { kHuge, kSmall, kNone };
-/// Environment variable: "yes" (default), "no" or "default" for PageWish.
+enum class PagePolicy { kHuge, kSmall, kNone };
+/// Environment variable: "yes" (default), "no" or "default" for PagePolicy.
 inline constexpr const char* kHugePagesVariable = "HEADROOM_HUGE_PAGES";
 /// Reads kHugePagesVariable. Throws Error for an invalid value.
-PageWish page_wish();
+PagePolicy page_policy();
 
 /// Bytes of Buffers that could lie in huge pages (4 MiB of a 5 MiB buffer), and those that did after the
 /// first touch.
@@ -28,12 +28,12 @@ std::optional<double> huge_share(const BufferPages& pages);
 std::string text_of(const BufferPages& pages);
 
 /// Zeroed memory for inputs and outputs, aligned to 64 bytes; from 2 MiB up aligned to 2 MiB and in huge
-/// pages if page_wish() requests and the kernel grants them. 128 readable bytes follow the end, so that
+/// pages if page_policy() requests and the kernel grants them. 128 readable bytes follow the end, so that
 /// kernels may load whole vectors there.
 class Buffer {
  public:
   Buffer() = default;
-  /// Throws std::bad_alloc, and as page_wish() does.
+  /// Throws std::bad_alloc, and as page_policy() does.
   explicit Buffer(std::size_t bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;

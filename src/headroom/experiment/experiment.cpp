@@ -42,13 +42,13 @@ std::optional<Range> parse_range(std::string_view text) {
 void append_range(const Range& range, std::string_view text, std::vector<std::string>& values) {
   const bool grows = range.multiplies ? range.step >= 2 && range.first >= 1 : range.step >= 1;
   if (!grows || range.last < range.first) {
-    throw Error("the range " + in_quotes(text) +
+    throw Error("the range " + quote(text) +
                 " never ends or is empty; write first-last*factor with factor >= 2, or first-last+step");
   }
   std::size_t count = 0;
   for (std::int64_t value = range.first; value <= range.last;) {
     values.push_back(std::to_string(value));
-    if (++count > kMaxRangeValues) throw Error("the range " + in_quotes(text) + " has over 10,000 values");
+    if (++count > kMaxRangeValues) throw Error("the range " + quote(text) + " has over 10,000 values");
     const bool overflows = range.multiplies ? __builtin_mul_overflow(value, range.step, &value)
                                             : __builtin_add_overflow(value, range.step, &value);
     if (overflows) break;
@@ -60,11 +60,11 @@ void append_range(const Range& range, std::string_view text, std::vector<std::st
 AxisRequest parse_axis_request(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    throw Error("axis request " + in_quotes(text) + " is not of the form name=value[,value...]");
+    throw Error("axis request " + quote(text) + " is not of the form name=value[,value...]");
   }
   AxisRequest request{std::string(text.substr(0, equals)), {}};
   for (const std::string& part : split(text.substr(equals + 1), ',')) {
-    if (part.empty()) throw Error("axis request " + in_quotes(text) + " has an empty value");
+    if (part.empty()) throw Error("axis request " + quote(text) + " has an empty value");
     if (const auto range = parse_range(part)) {
       append_range(*range, part, request.values);
     } else {

@@ -27,7 +27,7 @@ constexpr std::array<CounterEvent, 3> kWorkEvents{{
     {"cache_misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
 }};
 /// Time for counting other programs' traffic: enough for a mean, not more than it is worth.
-constexpr std::chrono::milliseconds kLeastIdle{1}, kMostIdle{50};
+constexpr std::chrono::milliseconds kMinIdle{1}, kMaxIdle{50};
 
 constexpr const char* kNoController = "none is listed in /sys/bus/event_source/devices";
 
@@ -248,8 +248,8 @@ void ProcessCounters::count_controllers(Opened& counters, double took_s, WorkCou
   const std::vector<CounterReading> after = counters.controllers();
   const auto idle_from = Clock::now();
   counters.start_controllers();
-  std::this_thread::sleep_for(std::clamp<std::chrono::duration<double>>(std::chrono::duration<double>(took_s),
-                                                                        kLeastIdle, kMostIdle));
+  std::this_thread::sleep_for(
+      std::clamp<std::chrono::duration<double>>(std::chrono::duration<double>(took_s), kMinIdle, kMaxIdle));
   counters.stop_controllers();
   const std::chrono::duration<double> idle = Clock::now() - idle_from;
   const std::vector<CounterReading> at_end = counters.controllers();

@@ -34,10 +34,10 @@ constexpr std::size_t kPeriod = 4194301;
 
 /// Calls body(begin, end) for parts of [0, count), on several threads if `count` is large.
 template <typename Body>
-void in_parts(std::size_t count, const Body& body) {
-  constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
+void parallel_parts(std::size_t count, const Body& body) {
+  constexpr std::size_t kMinThreadWork = std::size_t{1} << 20;
   const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t parts = std::clamp<std::size_t>(count / kWorthAThread, 1, cpus);
+  const std::size_t parts = std::clamp<std::size_t>(count / kMinThreadWork, 1, cpus);
   std::vector<std::jthread> helpers;
   for (std::size_t part = 1; part < parts; ++part) {
     helpers.emplace_back([=, &body] { body(count * part / parts, count * (part + 1) / parts); });
@@ -48,11 +48,11 @@ void in_parts(std::size_t count, const Body& body) {
 template <typename T>
 void fill(std::span<T> values, std::uint64_t seed) {
   const std::span<T> period = values.first(std::min(values.size(), kPeriod));
-  in_parts(period.size(), [&](std::size_t begin, std::size_t end) {
+  parallel_parts(period.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) period[i] = value_of<T>(random_bits(seed, i));
   });
   const std::span<T> rest = values.subspan(period.size());
-  in_parts(rest.size(), [&](std::size_t begin, std::size_t end) {
+  parallel_parts(rest.size(), [&](std::size_t begin, std::size_t end) {
     while (begin < end) {
       const std::size_t from = begin % kPeriod;
       const std::size_t length = std::min(kPeriod - from, end - begin);

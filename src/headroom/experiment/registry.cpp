@@ -28,7 +28,7 @@ Experiment* Registry::find(std::string_view name) {
 void Registry::take_arguments(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return;
   if (!take_arguments_) {
-    throw Error("this runner takes no arguments, but got " + in_quotes(join(arguments, " ")));
+    throw Error("this runner takes no arguments, but got " + quote(join(arguments, " ")));
   }
   take_arguments_(*this, arguments);
 }

@@ -35,7 +35,7 @@ void poison(std::span<T> output) {
 }
 
 /// Of a verification that is repeated.
-constexpr std::size_t kMostKept = std::size_t{1} << 20;
+constexpr std::size_t kMaxRepeatedValues = std::size_t{1} << 20;
 
 struct Amount {
   double number;
@@ -76,13 +76,13 @@ const std::string& State::text(std::string_view axis) const {
   for (const auto& [name, value] : spec_.axes) {
     if (name == axis) return value;
   }
-  throw std::logic_error("experiment " + spec_.experiment + " has no axis " + in_quotes(axis));
+  throw std::logic_error("experiment " + spec_.experiment + " has no axis " + quote(axis));
 }
 
 std::int64_t State::integer(std::string_view axis) const {
   const auto value = to_integer(text(axis));
   if (!value)
-    throw std::logic_error("axis " + in_quotes(axis) + " of " + spec_.experiment + " is not an integer");
+    throw std::logic_error("axis " + quote(axis) + " of " + spec_.experiment + " is not an integer");
   return *value;
 }
 
@@ -170,7 +170,7 @@ void State::verify_values(const std::function<void()>& run, std::span<T> output,
   run();
   check(std::span<const T>(output), expected, tolerance);
   // Odd, to meet all columns of a matrix.
-  const std::size_t stride = (expected.size() + kMostKept - 1) / kMostKept | 1;
+  const std::size_t stride = (expected.size() + kMaxRepeatedValues - 1) / kMaxRepeatedValues | 1;
   std::vector<double> kept;
   for (std::size_t i = 0; i < expected.size(); i += stride) kept.push_back(expected[i]);
   after_samples([=, this, kept = std::move(kept), rms = root_mean_square(expected)] {
@@ -242,7 +242,7 @@ void State::begin() {
   const BufferPages pages = buffer_pages();
   info_.huge_pages = huge_share(pages);
   if (info_.huge_pages) info_.notes.emplace(kHugePagesKey, text_of(pages));
-  if (const std::string what = unsound(info_); !what.empty())
+  if (const std::string what = invalid_number_text(info_); !what.empty())
     throw std::logic_error("experiment " + spec_.experiment + " " + what);
   source_.ready(info_);
 }
@@ -273,14 +273,14 @@ void State::restored(const std::vector<std::string>& settings) {
   }
 }
 
-void State::surrounded(const SampleRequest& request, const std::function<void()>& run) {
-  (*request.surround)(run);
+void State::run_wrapped(const SampleRequest& request, const std::function<void()>& run) {
+  (*request.wrapper)(run);
   restore_threads();
   source_.deliver({0, request.iterations, {}, {}, {}});
 }
 
-DeviceNoise State::device_since(const DeviceNoise& before) const {
-  DeviceNoise now = device_now();
+DeviceNoise State::device_noise_since(const DeviceNoise& before) const {
+  DeviceNoise now = read_device_noise();
   now.throttle |= before.throttle;
   return now;
 }
@@ -297,12 +297,12 @@ std::vector<double> State::columns_of(std::uint64_t iterations) const {
 
 void State::deliver(const Sample& sample) {
   restore_threads();
-  if (const std::string what = unsound(sample); !what.empty())
+  if (const std::string what = invalid_number_text(sample); !what.empty())
     throw std::runtime_error("experiment " + spec_.experiment + " " + what);
   source_.deliver(sample);
 }
 
-std::string unsound(const CaseInfo& info) {
+std::string invalid_number_text(const CaseInfo& info) {
   const Work& work = info.work;
   for (const auto& [number, unit] :
        {Amount{work.flops, "FLOPs"}, Amount{work.bytes, "bytes"}, Amount{work.bytes_written, "bytes written"},
@@ -316,7 +316,7 @@ std::string unsound(const CaseInfo& info) {
   for (const ReportedMetric& metric : info.metrics) {
     if (!is_bounded(metric.amount)) return fmt::format("reports {} = {}", metric.name, metric.amount);
   }
-  if (!is_within(info.max_error, 0, kMostMagnitude) || !is_within(info.tolerance, 0, kMostMagnitude))
+  if (!is_within(info.max_error, 0, kMaxMagnitude) || !is_within(info.tolerance, 0, kMaxMagnitude))
     return fmt::format("has an error of {} (tolerance {})", info.max_error, info.tolerance);
   if (info.verified && info.max_error > info.tolerance)
     return fmt::format("reports a verified result with an error of {} (tolerance {})", info.max_error,
@@ -326,8 +326,8 @@ std::string unsound(const CaseInfo& info) {
   return {};
 }
 
-std::string unsound(const Sample& sample) {
-  if (sample.elapsed_ns != 0 && !is_within(sample.elapsed_ns, 1 / kMostNanoseconds, kMostNanoseconds))
+std::string invalid_number_text(const Sample& sample) {
+  if (sample.elapsed_ns != 0 && !is_within(sample.elapsed_ns, 1 / kMaxNanoseconds, kMaxNanoseconds))
     return fmt::format("measured a time of {} ns", sample.elapsed_ns);
   for (const double column : sample.columns) {
     if (!is_bounded(column)) return fmt::format("measured {} in a column", column);
@@ -337,15 +337,15 @@ std::string unsound(const Sample& sample) {
   for (const auto& [number, unit] :
        {Amount{noise.steal_ms, "ms stolen"}, Amount{noise.frequency_mhz, "MHz"}, Amount{device.sm_mhz, "MHz"},
         Amount{device.memory_mhz, "MHz of memory"}, Amount{device.power_w, "W"}}) {
-    if (!is_within(number, 0, kMostNanoseconds))
+    if (!is_within(number, 0, kMaxNanoseconds))
       return fmt::format("reported {} {} in a sample", number, unit);
   }
-  if (!is_within(device.temperature_c, -300, kMostNanoseconds))
+  if (!is_within(device.temperature_c, -300, kMaxNanoseconds))
     return fmt::format("reported {} °C in a sample", device.temperature_c);
   return {};
 }
 
-std::string unsound(const WorkCounts& counts) {
+std::string invalid_number_text(const WorkCounts& counts) {
   for (const auto& [number, unit] :
        {Amount{counts.instructions.value_or(0), "instructions"}, Amount{counts.cycles.value_or(0), "cycles"},
         Amount{counts.cache_misses.value_or(0), "cache misses"},

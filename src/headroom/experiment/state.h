@@ -112,7 +112,7 @@ struct CaseInfo {
   std::string wrong{};
 };
 
-struct ToldSeries {
+struct ReportedSeries {
   std::string name;
   std::string unit;
   std::vector<double> values;  ///< by iteration, the last sampled one at the end
@@ -123,7 +123,7 @@ struct ToldSeries {
 struct Conclusion {
   std::string failure;  ///< reason to discard its samples; empty: keep them
   StringMap notes{};    ///< added to those of CaseInfo
-  std::vector<ToldSeries> series{};
+  std::vector<ReportedSeries> series{};
   std::string wrong{};                 ///< as CaseInfo::wrong, found after ready()
   std::vector<std::string> changed{};  ///< settings that the case changed and State restored (ThreadState)
 };
@@ -137,12 +137,12 @@ struct WrongAnswer {
   std::string reason;
 };
 
-using Surround = std::function<void(const std::function<void()>& run)>;
+using RunWrapper = std::function<void(const std::function<void()>& run)>;
 
 struct SampleRequest {
   std::uint64_t iterations = 1;
-  std::uint64_t lead_in = 0;           ///< untimed iterations before the clock starts
-  const Surround* surround = nullptr;  ///< if set: run the iterations inside it, untimed
+  std::uint64_t lead_in = 0;            ///< untimed iterations before the clock starts
+  const RunWrapper* wrapper = nullptr;  ///< if set: run the iterations inside it, untimed
 };
 struct Sample {
   double elapsed_ns = 0;  ///< of all iterations together
@@ -272,7 +272,7 @@ class State {
   /// count. Otherwise end at once.
   bool is_concluding() const { return source_.is_concluding(); }
   /// After measure(): reports numbers by iteration whose names were not known before.
-  void series(ToldSeries series) { conclusion_.series.push_back(std::move(series)); }
+  void series(ReportedSeries series) { conclusion_.series.push_back(std::move(series)); }
   const Conclusion& conclusion() const { return conclusion_; }
 
   /// Calls `check` after the last sample of each process, before measure() returns. note(), series() and
@@ -314,11 +314,11 @@ class State {
     std::size_t copy = 0;
     begin();
     while (const auto request = next()) {
-      if (request->surround != nullptr) {
-        surrounded(*request, [&] { copy = repeat(body, request->iterations, copy, info_.copies); });
+      if (request->wrapper != nullptr) {
+        run_wrapped(*request, [&] { copy = repeat(body, request->iterations, copy, info_.copies); });
         continue;
       }
-      const DeviceNoise before = device_now();
+      const DeviceNoise before = read_device_noise();
       copy = repeat(body, request->lead_in, copy, info_.copies);
       clear_columns();
       noise_.start();
@@ -326,7 +326,7 @@ class State {
       copy = repeat(body, request->iterations, copy, info_.copies);
       const auto stop = std::chrono::steady_clock::now();
       deliver({std::chrono::duration<double, std::nano>(stop - start).count(), request->iterations,
-               noise_.stop(), device_since(before), columns_of(request->iterations)});
+               noise_.stop(), device_noise_since(before), columns_of(request->iterations)});
     }
   }
 
@@ -368,16 +368,16 @@ class State {
  private:
   template <typename Batch>
   void take_batch(Batch& batch, const SampleRequest& request) {
-    if (request.surround != nullptr) {
-      surrounded(request, [&] { batch(request.iterations); });
+    if (request.wrapper != nullptr) {
+      run_wrapped(request, [&] { batch(request.iterations); });
       return;
     }
-    const DeviceNoise before = device_now();
+    const DeviceNoise before = read_device_noise();
     if (request.lead_in > 0) batch(request.lead_in);
     clear_columns();
     noise_.start();
     const double elapsed_ns = batch(request.iterations);
-    deliver({elapsed_ns, request.iterations, noise_.stop(), device_since(before),
+    deliver({elapsed_ns, request.iterations, noise_.stop(), device_noise_since(before),
              columns_of(request.iterations)});
   }
 
@@ -424,9 +424,9 @@ class State {
   void deliver(const Sample& sample);
   void clear_columns();
   std::vector<double> columns_of(std::uint64_t iterations) const;
-  DeviceNoise device_now() const { return read_device_ ? read_device_() : DeviceNoise{}; }
-  DeviceNoise device_since(const DeviceNoise& before) const;
-  void surrounded(const SampleRequest& request, const std::function<void()>& run);
+  DeviceNoise read_device_noise() const { return read_device_ ? read_device_() : DeviceNoise{}; }
+  DeviceNoise device_noise_since(const DeviceNoise& before) const;
+  void run_wrapped(const SampleRequest& request, const std::function<void()>& run);
   struct Errors;
   void judge(const Errors& errors, std::size_t values, const Tolerance& tolerance);
   template <typename T>
@@ -455,14 +455,14 @@ class State {
 };
 
 /// 31 years. A sample that takes any time takes at least the reciprocal.
-inline constexpr double kMostNanoseconds = 1e18;
+inline constexpr double kMaxNanoseconds = 1e18;
 
 /// Returns the impossible number of a case as the end of a sentence, "says a work of -1 FLOPs"; empty if all
 /// are possible. Checked in the runner for a clear error, and in the client because runners are untrusted.
-std::string unsound(const CaseInfo& info);
+std::string invalid_number_text(const CaseInfo& info);
 /// "measured a time of nan ns".
-std::string unsound(const Sample& sample);
+std::string invalid_number_text(const Sample& sample);
 /// "counted nan instructions".
-std::string unsound(const WorkCounts& counts);
+std::string invalid_number_text(const WorkCounts& counts);
 
 }  // namespace headroom

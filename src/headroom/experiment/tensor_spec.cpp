@@ -77,7 +77,7 @@ class SpecReader {
       const std::int64_t size = read_integer("a size, an integer of at least 1");
       if (size < 1) refuse_at(begin, "a size, an integer of at least 1");
       spec.sizes.push_back(size);
-      if (spec.elements() > kMostElements) refuse_at(begin, "fewer than 2^40 elements in all");
+      if (spec.elements() > kMaxElements) refuse_at(begin, "fewer than 2^40 elements in all");
     } while (take(','));
     expect(']', "',' and another size, or ']'");
   }
@@ -123,11 +123,11 @@ class SpecReader {
 
   [[noreturn]] void refuse(const std::string& wanted) const { refuse_at(at_, wanted); }
   [[noreturn]] void refuse_at(std::size_t at, const std::string& wanted) const {
-    throw Error(fmt::format("tensor {}: column {}: expected {} (an example: f32[1,3,224,224])",
-                            in_quotes(text_), at + 1, wanted));
+    throw Error(fmt::format("tensor {}: column {}: expected {} (an example: f32[1,3,224,224])", quote(text_),
+                            at + 1, wanted));
   }
 
-  static constexpr double kMostElements = 0x1p40;
+  static constexpr double kMaxElements = 0x1p40;
   std::string_view text_;
   std::size_t at_ = 0;
 };

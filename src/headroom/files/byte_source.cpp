@@ -19,7 +19,7 @@ namespace headroom {
 namespace {
 
 [[noreturn]] void cannot_read(const std::filesystem::path& path, int error) {
-  throw Error(fmt::format("cannot read {}: {}", in_quotes(path.string()), std::strerror(error)));
+  throw Error(fmt::format("cannot read {}: {}", quote(path.string()), std::strerror(error)));
 }
 
 class MemorySource : public ByteSource {
@@ -131,7 +131,7 @@ std::unique_ptr<ByteSource> open_file(const std::filesystem::path& path) {
   return std::make_unique<FileSource>(path);
 }
 
-std::unique_ptr<ByteSource> from_memory(std::string_view text) {
+std::unique_ptr<ByteSource> memory_source(std::string_view text) {
   return std::make_unique<MemorySource>(text);
 }
 

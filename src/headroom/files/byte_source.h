@@ -43,7 +43,7 @@ std::unique_ptr<ByteSource> unpack_deflate(std::unique_ptr<ByteSource> packed);
 std::unique_ptr<ByteSource> open_zip_member(const std::filesystem::path& path);
 
 /// `text` must outlive the source.
-std::unique_ptr<ByteSource> from_memory(std::string_view text);
+std::unique_ptr<ByteSource> memory_source(std::string_view text);
 
 /// Opens a file; detects gzip, zstd and zip by content.
 std::unique_ptr<ByteSource> open_unpacked(const std::filesystem::path& path);

@@ -24,9 +24,9 @@ namespace {
 
 /// Saves 25,000 page faults per 100 MB.
 void use_large_pages(char* bytes, std::size_t size) {
-  constexpr std::size_t kWorthIt = std::size_t{8} << 20;
+  constexpr std::size_t kMinLargePageBytes = std::size_t{8} << 20;
   constexpr std::size_t kPage = 4096;
-  if (size < kWorthIt) return;
+  if (size < kMinLargePageBytes) return;
   const std::size_t offset = (kPage - reinterpret_cast<std::uintptr_t>(bytes) % kPage) % kPage;
   static_cast<void>(::madvise(bytes + offset, (size - offset) / kPage * kPage, MADV_HUGEPAGE));
 }
@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kReadBlock = std::size_t{1} << 20;
 
 [[noreturn]] void cannot_read(const fs::path& path, const std::string& why) {
-  throw Error(fmt::format("cannot read {}: {}", in_quotes(path.string()), why));
+  throw Error(fmt::format("cannot read {}: {}", quote(path.string()), why));
 }
 
 [[noreturn]] void too_large(const fs::path& path, std::size_t max_bytes) {
@@ -49,12 +49,12 @@ constexpr std::size_t kPackedBlock = std::size_t{1} << 18;
 }  // namespace
 
 PaddedText::PaddedText(std::string_view text) {
-  char* room = room_for(text.size());
-  if (!text.empty()) std::memcpy(room, text.data(), text.size());
+  char* capacity_left = reserve_space(text.size());
+  if (!text.empty()) std::memcpy(capacity_left, text.data(), text.size());
   added(text.size());
 }
 
-char* PaddedText::room_for(std::size_t count) {
+char* PaddedText::reserve_space(std::size_t count) {
   const std::size_t needed = size_ + count + kPadding;
   if (needed > capacity_) {
     // Geometric growth keeps streams linear.
@@ -76,7 +76,7 @@ void PaddedText::added(std::size_t count) {
 
 void PaddedText::shorten(std::size_t size) {
   size_ = size;
-  room_for(0);
+  reserve_space(0);
   added(0);
 }
 
@@ -84,11 +84,11 @@ PaddedText read_compressed_file(const fs::path& path, std::size_t max_bytes) {
   const std::unique_ptr<ByteSource> source = open_unpacked(path);
   if (source->size() > max_bytes) too_large(path, max_bytes);
   PaddedText text;
-  std::size_t room = std::min(std::max<std::size_t>(source->size(), kReadBlock), max_bytes) + 1;
-  while (const std::size_t count = source->read(text.room_for(room), room)) {
+  std::size_t capacity_left = std::min(std::max<std::size_t>(source->size(), kReadBlock), max_bytes) + 1;
+  while (const std::size_t count = source->read(text.reserve_space(capacity_left), capacity_left)) {
     text.added(count);
     if (text.size() > max_bytes) too_large(path, max_bytes);
-    room = count < room ? room - count : kReadBlock;
+    capacity_left = count < capacity_left ? capacity_left - count : kReadBlock;
   }
   if (const std::string damage = source->damage(); !damage.empty()) cannot_read(path, damage);
   return text;

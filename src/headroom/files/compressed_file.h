@@ -36,7 +36,7 @@ class PaddedText {
   std::size_t capacity() const { return capacity_; }
 
   /// Returns room for `count` bytes; call added() with the number written.
-  char* room_for(std::size_t count);
+  char* reserve_space(std::size_t count);
   void added(std::size_t count);
   void shorten(std::size_t size);
 

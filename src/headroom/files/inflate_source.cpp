@@ -36,7 +36,7 @@ class Inflater {
   virtual Step step(const char* packed, std::size_t size, char* into, std::size_t room) = 0;
 };
 
-unsigned at_most_32_bits(std::size_t size) {
+unsigned clamp_to_32_bits(std::size_t size) {
   return static_cast<unsigned>(std::min<std::size_t>(size, std::numeric_limits<unsigned>::max()));
 }
 
@@ -52,9 +52,9 @@ class ZlibInflater : public Inflater {
   void start_next_stream() override { inflateReset(&stream_); }
   Step step(const char* packed, std::size_t size, char* into, std::size_t room) override {
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed));
-    stream_.avail_in = at_most_32_bits(size);
+    stream_.avail_in = clamp_to_32_bits(size);
     stream_.next_out = reinterpret_cast<Bytef*>(into);
-    stream_.avail_out = at_most_32_bits(room);
+    stream_.avail_out = clamp_to_32_bits(room);
     const uInt before_in = stream_.avail_in, before_out = stream_.avail_out;
     const int status = inflate(&stream_, Z_NO_FLUSH);
     Step step{before_in - stream_.avail_in, before_out - stream_.avail_out, status == Z_STREAM_END, nullptr};
@@ -124,9 +124,9 @@ class IsalInflater : public Inflater {
 
   Step step(const char* packed, std::size_t size, char* into, std::size_t room) override {
     state_->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(packed));
-    state_->avail_in = at_most_32_bits(size);
+    state_->avail_in = clamp_to_32_bits(size);
     state_->next_out = reinterpret_cast<std::uint8_t*>(into);
-    state_->avail_out = at_most_32_bits(room);
+    state_->avail_out = clamp_to_32_bits(room);
     const std::uint32_t before_in = state_->avail_in, before_out = state_->avail_out;
     const int status = isal().inflate(state_.get());
     Step step{before_in - state_->avail_in, before_out - state_->avail_out,

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kEnding = ".journal";
 constexpr std::size_t kDigits = 16;
-constexpr std::chrono::seconds kLongestUnsynced{1};
+constexpr std::chrono::seconds kSyncInterval{1};
 
 std::string checksum(std::string_view text) {
   Fnv1a sum;
@@ -74,7 +74,7 @@ void lock_as_writer(int file) {
 
 Journal::Journal(const fs::path& folder) : path_(folder / file_name()) {
   const auto cannot = [&](const std::string& why) {
-    throw Error(fmt::format("cannot write {}: {}", in_quotes(path_.string()), why));
+    throw Error(fmt::format("cannot write {}: {}", quote(path_.string()), why));
   };
   std::error_code error;
   fs::create_directories(folder, error);
@@ -98,13 +98,13 @@ void Journal::append(std::string_view text) {
     if (count <= 0) {
       const int reason = count < 0 ? errno : ENOSPC;
       is_torn_ = written > 0 && ::ftruncate(file_, static_cast<off_t>(size_)) != 0;
-      throw Error(fmt::format("cannot write {}: {}", in_quotes(path_.string()), std::strerror(reason)));
+      throw Error(fmt::format("cannot write {}: {}", quote(path_.string()), std::strerror(reason)));
     }
     written += static_cast<std::size_t>(count);
   }
   size_ += line.size();
   const auto now = std::chrono::steady_clock::now();
-  if (now - synced_ < kLongestUnsynced) return;
+  if (now - synced_ < kSyncInterval) return;
   ::fdatasync(file_);
   synced_ = now;
 }

@@ -128,7 +128,7 @@ class Archive {
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(fmt::format("cannot read {}: {}", in_quotes(path_.string()), why));
+    throw Error(fmt::format("cannot read {}: {}", quote(path_.string()), why));
   }
 
   std::string read(std::uint64_t offset, std::uint64_t length) {
@@ -206,7 +206,7 @@ class Archive {
     if (member.method == kStored) return std::make_unique<CheckedSource>(std::move(file_), member.checksum);
     if (member.method == kDeflated)
       return std::make_unique<CheckedSource>(unpack_deflate(std::move(file_)), member.checksum);
-    fail(fmt::format("its member {} uses compression method {}; unpack it first", in_quotes(member.name),
+    fail(fmt::format("its member {} uses compression method {}; unpack it first", quote(member.name),
                      member.method));
   }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-bool is_beyond_ascii(char c) {
+bool is_non_ascii(char c) {
   return static_cast<unsigned char>(c) >= 0x80;
 }
 
@@ -22,7 +22,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-bool begins_a_name(char c) {
+bool is_name_start(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '"' || c == '\'';
 }
 
@@ -67,7 +67,7 @@ class TomlWalk {
     skip_blanks();
     // toml++ reports these.
     const bool is_known = place_ == text_.size() || here() == ']' || (here() == '[' && !is_double);
-    if (!is_known && !begins_a_name(here()) && !is_beyond_ascii(here()))
+    if (!is_known && !is_name_start(here()) && !is_non_ascii(here()))
       refuse("a header needs a name: [name] or [[name]]");
   }
 
@@ -85,7 +85,7 @@ class TomlWalk {
         place_ = std::min(text_.find('\n', place_), text_.size());
         continue;
       }
-      if (is_beyond_ascii(c))
+      if (is_non_ascii(c))
         refuse("a non-ASCII character outside strings and comments; quote such names and text");
       if ((c == 'T' || c == 't') && !is_digit(here(1)) && ends_with_date(text_.substr(0, place_)))
         refuse("a date with T needs a time after it: 1979-05-27T07:32:00");
@@ -107,7 +107,7 @@ class TomlWalk {
   void require_one_value() const {
     const bool is_within =
         is_value_ && place_ > 0 &&
-        (begins_a_name(text_[place_ - 1]) || text_[place_ - 1] == '.' || text_[place_ - 1] == '+');
+        (is_name_start(text_[place_ - 1]) || text_[place_ - 1] == '.' || text_[place_ - 1] == '+');
     if (is_within && is_digit(here(1)) && !is_digit(here(2))) refuse("a digit after a value");
   }
 
@@ -144,7 +144,7 @@ class TomlWalk {
   /// Skips blanks that toml++ strips.
   void skip_backslash() {
     const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", place_ + 1);
-    if (next != std::string_view::npos && is_beyond_ascii(text_[next])) {
+    if (next != std::string_view::npos && is_non_ascii(text_[next])) {
       place_ = next;
       refuse("a non-ASCII character after a backslash; write it as \\u00E9");
     }

@@ -10,11 +10,11 @@
 namespace headroom {
 namespace {
 
-[[noreturn]] void tell_damage(const std::string& database) {
+[[noreturn]] void throw_damage(const std::string& database) {
   throw Error(
       fmt::format("the history {}: damaged: a row does not match its checksum; headroom history verify lists "
                   "the damage, headroom history repair fixes it",
-                  in_quotes(database)));
+                  quote(database)));
 }
 
 constexpr const char* kRowCheck = "row_check BIGINT NOT NULL DEFAULT 0";
@@ -39,14 +39,14 @@ void fill_checks(Database& database) {
     for (const SqlRow& check : checks) database.execute(sql, check);
     checks.clear();
   };
-  look_at_rows(database, kSeriesRows, "", {}, keep(1));
+  visit_checked_rows(database, kSeriesRows, "", {}, keep(1));
   store("UPDATE series SET row_check = $2 WHERE id = $1");
-  look_at_rows(database, kRunRows, "", {}, keep(1));
+  visit_checked_rows(database, kRunRows, "", {}, keep(1));
   std::vector<SqlValue> runs;
   for (const SqlRow& run : checks) runs.push_back(run.front());
   store("UPDATE runs SET row_check = $2 WHERE id = $1");
   for (const SqlValue& run : runs) {
-    look_at_rows(database, kRecordRows, "WHERE r.run = $1", {run}, keep(2));
+    visit_checked_rows(database, kRecordRows, "WHERE r.run = $1", {run}, keep(2));
     store("UPDATE records SET row_check = $3 WHERE run = $1 AND position = $2");
   }
 }
@@ -64,9 +64,9 @@ void read_row(const std::string& database, const SqlRow& row,
   try {
     reader(row);
   } catch (const std::bad_variant_access&) {
-    tell_damage(database);
+    throw_damage(database);
   } catch (const std::bad_optional_access&) {
-    tell_damage(database);
+    throw_damage(database);
   }
 }
 
@@ -123,7 +123,7 @@ void refuse_strange_schema(const std::string& database, const std::string& what)
   throw Error(
       fmt::format("{} is not a valid history: {}; nothing was read or changed: fix that, restore the history "
                   "from a copy, or name another place with --store or HEADROOM_STORE",
-                  in_quotes(database), what));
+                  quote(database), what));
 }
 
 void require_known_schema(std::int64_t version, const std::string& database) {
@@ -132,18 +132,18 @@ void require_known_schema(std::int64_t version, const std::string& database) {
     throw Error(
         fmt::format("{} is a history of schema {}, written by a newer headroom; this one knows "
                     "schemas up to {}: use the newer one, or another --store",
-                    in_quotes(database), version, kStoreSchema));
+                    quote(database), version, kStoreSchema));
   }
   throw Error(fmt::format(
       "{} is a history of schema {}, which does not exist; the file may be damaged: use another --store",
-      in_quotes(database), version));
+      quote(database), version));
 }
 
-void refuse_foreign_database(const std::string& database, const std::string& what_it_holds) {
+void refuse_foreign_database(const std::string& database, const std::string& contents_text) {
   throw Error(
       fmt::format("{} is not a headroom history: {}; it was not changed: name another place with --store or "
                   "HEADROOM_STORE",
-                  in_quotes(database), what_it_holds));
+                  quote(database), contents_text));
 }
 
 }  // namespace headroom

@@ -65,7 +65,7 @@ class Database {
   virtual void mark_schema(std::int64_t) {}
   /// Copies the database to a new file in the same folder and returns its name; empty if the database is not
   /// a file.
-  virtual std::string copy_beside() { return {}; }
+  virtual std::string make_backup() { return {}; }
   /// The name for messages, without any password.
   virtual const std::string& name() const = 0;
 
@@ -114,7 +114,7 @@ void migrate(Database& database);
 /// Throws Error unless this program knows that schema version.
 void require_known_schema(std::int64_t version, const std::string& database);
 
-[[noreturn]] void refuse_foreign_database(const std::string& database, const std::string& what_it_holds);
+[[noreturn]] void refuse_foreign_database(const std::string& database, const std::string& contents_text);
 
 /// Opens a history in a file. Runs no trigger, view or function stored in it. Creates a missing or empty one
 /// unless read-only. Refuses other content or a newer history without changing a byte. Commits survive a kill

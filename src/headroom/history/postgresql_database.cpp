@@ -158,10 +158,10 @@ class Parameters {
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
 /// Longest silence of the server during a request.
-std::chrono::milliseconds patience() {
-  constexpr std::chrono::milliseconds kPatience{30'000};
+std::chrono::milliseconds statement_timeout() {
+  constexpr std::chrono::milliseconds kServerTimeout{30'000};
   const char* text = std::getenv("HEADROOM_STORE_TIMEOUT");
-  if (text == nullptr || *text == '\0') return kPatience;
+  if (text == nullptr || *text == '\0') return kServerTimeout;
   return std::chrono::milliseconds(std::llround(parse_time_ns(text) / 1e6));
 }
 
@@ -174,7 +174,7 @@ const Libpq& libpq() {
 class PostgresqlDatabase final : public Database {
  public:
   PostgresqlDatabase(const std::string& url, const StoreWaiting& waiting)
-      : pq_(libpq()), name_(without_secrets(url)), patience_(patience()), waiting_(waiting) {
+      : pq_(libpq()), name_(redact_secrets(url)), timeout_(statement_timeout()), waiting_(waiting) {
     const std::array<const char*, 4> keys{"client_encoding", "dbname", "fallback_application_name", nullptr};
     const std::array<const char*, 4> values{"UTF8", url.c_str(), "headroom", nullptr};
     connection_ = pq_.start_connecting(keys.data(), values.data(), 1);
@@ -182,7 +182,7 @@ class PostgresqlDatabase final : public Database {
       connect();
     } catch (const Error& error) {
       pq_.finish(connection_);
-      throw Error(fmt::format("cannot open the history {}: {}", in_quotes(name_), error.what()));
+      throw Error(fmt::format("cannot open the history {}: {}", quote(name_), error.what()));
     }
     pq_.set_notice_processor(
         connection_, [](void*, const char*) {}, nullptr);
@@ -231,7 +231,7 @@ class PostgresqlDatabase final : public Database {
   /// connection is then unusable.
   void await(short events) {
     pollfd file{pq_.socket(connection_), events, 0};
-    const auto longest = waiting_.is_interrupted() ? std::min(patience_, waiting_.interrupted) : patience_;
+    const auto longest = waiting_.is_interrupted() ? std::min(timeout_, waiting_.interrupted) : timeout_;
     const int ready = ::poll(&file, 1, static_cast<int>(longest.count()));
     if (ready > 0) return;
     is_lost_ = true;
@@ -272,7 +272,7 @@ class PostgresqlDatabase final : public Database {
         last = std::move(next);
       }
     } catch (const Error& error) {
-      throw Error(fmt::format("the history {}: {}", in_quotes(name_), error.what()));
+      throw Error(fmt::format("the history {}: {}", quote(name_), error.what()));
     }
   }
 
@@ -303,7 +303,7 @@ class PostgresqlDatabase final : public Database {
     const ExecStatusType status = pq_.result_status(result.get());
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return;
     const char* why = pq_.result_error(result.get());
-    throw Error(fmt::format("the history {}: {}", in_quotes(name_),
+    throw Error(fmt::format("the history {}: {}", quote(name_),
                             without_trailing_newline(*why != '\0' ? why : pq_.error_message(connection_))));
   }
 
@@ -325,7 +325,7 @@ class PostgresqlDatabase final : public Database {
 
   const Libpq& pq_;
   std::string name_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds timeout_;
   StoreWaiting waiting_;
   PGconn* connection_ = nullptr;
   bool is_lost_ = false;
@@ -383,7 +383,7 @@ std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess ac
       throw Error(
           fmt::format("there is no history in {} yet; headroom run adds to it, headroom history import "
                       "fills it from files",
-                      in_quotes(database->name())));
+                      quote(database->name())));
     }
     make_tables(*database);
     found = contents(*database);

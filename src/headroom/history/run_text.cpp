@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kCompressionLevel = 3;
 /// Far above any record; a damaged frame may claim any size.
-constexpr unsigned long long kLargestText = 1ULL << 31;
+constexpr unsigned long long kMaxTextBytes = 1ULL << 31;
 
 const Environment& environment_of(const Record& record) {
   static const Environment kNone;
@@ -63,7 +63,7 @@ std::string pack_text(std::string_view text) {
 std::string unpack_text(std::string_view packed, const std::string& source) {
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
   // Includes the markers of an unknown size and of an error.
-  if (size > kLargestText) throw Error(source + ": damaged: not a compressed text");
+  if (size > kMaxTextBytes) throw Error(source + ": damaged: not a compressed text");
   std::string text(static_cast<std::size_t>(size), '\0');
   // Creating one takes longer than decompressing a few kilobytes.
   thread_local const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),

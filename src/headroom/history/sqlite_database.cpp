@@ -51,7 +51,7 @@ class SqliteConnection final : public Database {
   void mark_schema(std::int64_t version) override {
     execute(fmt::format("PRAGMA user_version = {}", version));
   }
-  std::string copy_beside() override;
+  std::string make_backup() override;
   const std::string& name() const override { return name_; }
 
   std::string text(const std::string& sql);
@@ -158,14 +158,14 @@ constexpr std::uint32_t kApplicationId = 0x4844524d;
 constexpr SqlDialect kSqliteDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
 
 /// Whether SQLite itself created it.
-bool is_sqlites_own(const std::string& type, const std::string& name, const std::string& sql) {
+bool is_sqlite_internal(const std::string& type, const std::string& name, const std::string& sql) {
   if (type == "index") return name.starts_with("sqlite_autoindex_") && sql.empty();
   return type == "table" && (sql == "CREATE TABLE sqlite_sequence(name,seq)" ||
                              sql == "CREATE TABLE sqlite_stat1(tbl,idx,stat)" ||
                              sql == "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)");
 }
 
-std::string text_or_nothing(const SqlValue& value) {
+std::string text_or_empty(const SqlValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   return text == nullptr ? "" : *text;
 }
@@ -183,7 +183,7 @@ FileHeader read_header(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw Error(fmt::format("cannot read the history {}; check that it is a file and readable",
-                            in_quotes(path.string())));
+                            quote(path.string())));
   file.read(reinterpret_cast<char*>(bytes.data()), bytes.size());
   if (file.gcount() == 0) return {};
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
@@ -226,17 +226,16 @@ void require_own_schema(SqliteConnection& database) {
     missing.emplace((is_table ? "table " : "index ") + sql.substr(start, sql.find(' ', start) - start), sql);
   }
   database.execute("SELECT type, name, sql FROM sqlite_master", {}, [&](const SqlRow& row) {
-    const std::string type = text_or_nothing(row[0]), name = text_or_nothing(row[1]),
-                      sql = text_or_nothing(row[2]);
+    const std::string type = text_or_empty(row[0]), name = text_or_empty(row[1]), sql = text_or_empty(row[2]);
     const auto ours = missing.find(type + " " + name);
     if (ours != missing.end() && ours->second == sql) {
       missing.erase(ours);
     } else if (ours != missing.end()) {
       refuse_strange_schema(database.name(),
-                            fmt::format("its {} {} is defined differently", type, in_quotes(name)));
-    } else if (!is_sqlites_own(type, name, sql)) {
-      refuse_strange_schema(database.name(), fmt::format("it has the {} {}, which headroom did not create",
-                                                         type, in_quotes(name)));
+                            fmt::format("its {} {} is defined differently", type, quote(name)));
+    } else if (!is_sqlite_internal(type, name, sql)) {
+      refuse_strange_schema(
+          database.name(), fmt::format("it has the {} {}, which headroom did not create", type, quote(name)));
     }
   });
   if (!missing.empty()) refuse_strange_schema(database.name(), "it lacks the " + missing.begin()->first);
@@ -299,8 +298,8 @@ std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const s
     throw;
   } catch (const Error&) {
     std::error_code ignored;
-    for (const char* left_behind : {"-wal", "-journal"}) {
-      if (fs::exists(path.string() + left_behind, ignored)) throw;
+    for (const char* suffix : {"-wal", "-journal"}) {
+      if (fs::exists(path.string() + suffix, ignored)) throw;
     }
     return std::make_unique<SqliteConnection>(path, uri + "?immutable=1", SQLITE_OPEN_READONLY, waiting);
   }
@@ -316,7 +315,7 @@ void make_private(const fs::path& path) {
   throw Error(
       fmt::format("there is no history at {} yet; headroom run adds to it, headroom history import "
                   "fills it from files",
-                  in_quotes(path.string())));
+                  quote(path.string())));
 }
 
 }  // namespace
@@ -329,7 +328,7 @@ SqliteConnection::SqliteConnection(const std::filesystem::path& path, const std:
   if (code != SQLITE_OK) {
     const std::string why = sqlite3_errstr(code);
     sqlite3_close(handle_);
-    throw Error(fmt::format("cannot open the history {}: {}{}", in_quotes(name_), why, advice(code)));
+    throw Error(fmt::format("cannot open the history {}: {}{}", quote(name_), why, advice(code)));
   }
   for (const int setting :
        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW})
@@ -382,13 +381,13 @@ void SqliteConnection::rollback() noexcept {
 std::vector<std::string> SqliteConnection::problems() {
   std::vector<std::string> found;
   execute("PRAGMA integrity_check(20)", {}, [&found](const SqlRow& row) {
-    const auto& told = std::get<std::string>(row.at(0));
-    if (told != "ok") found.push_back(told);
+    const auto& problem = std::get<std::string>(row.at(0));
+    if (problem != "ok") found.push_back(problem);
   });
   return found;
 }
 
-std::string SqliteConnection::copy_beside() {
+std::string SqliteConnection::make_backup() {
   std::string copy;
   for (int number = 1; copy.empty() || std::filesystem::exists(copy); ++number)
     copy = fmt::format("{}.before-repair-{}", name_, number);
@@ -413,9 +412,9 @@ void SqliteConnection::fail(int code) const {
   if ((code & 0xff) == SQLITE_BUSY) {
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - waits_since_;
     throw StoreBusy(fmt::format("the history {} is locked: another process holds it (waited {:.0f} s)",
-                                in_quotes(name_), waited.count()));
+                                quote(name_), waited.count()));
   }
-  throw Error(fmt::format("the history {}: {}{}", in_quotes(name_), sqlite3_errmsg(handle_), advice(code)));
+  throw Error(fmt::format("the history {}: {}{}", quote(name_), sqlite3_errmsg(handle_), advice(code)));
 }
 
 sqlite3_stmt* SqliteConnection::prepared(const std::string& sql) {
@@ -429,7 +428,7 @@ sqlite3_stmt* SqliteConnection::prepared(const std::string& sql) {
 
 std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access,
                                       const StoreWaiting& waiting) {
-  const fs::path path = access == StoreAccess::kRead ? asked : resolved_for_writing(asked);
+  const fs::path path = access == StoreAccess::kRead ? asked : resolve_output_path(asked);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   const bool exists = fs::exists(status);

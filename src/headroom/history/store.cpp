@@ -64,7 +64,7 @@ StoredValue read_value(const SqlRow& row) {
 
 /// A condition on the rows of records, as is_bounded().
 std::string value_is_bounded() {
-  return fmt::format("(value = 0 OR ABS(value) BETWEEN {} AND {})", kLeastMagnitude, kMostMagnitude);
+  return fmt::format("(value = 0 OR ABS(value) BETWEEN {} AND {})", kMinMagnitude, kMaxMagnitude);
 }
 
 std::vector<StoredRun> runs_where(Database& database, const std::string& where, const SqlRow& parameters) {
@@ -76,7 +76,7 @@ std::vector<StoredRun> runs_where(Database& database, const std::string& where, 
 
 Environment environment_from(const RunText& stored, const std::string& store, std::int64_t run) {
   if (stored.environment.empty()) {
-    throw Error(fmt::format("{}: no run {}; headroom history lists the stored runs", in_quotes(store), run));
+    throw Error(fmt::format("{}: no run {}; headroom history lists the stored runs", quote(store), run));
   }
   const std::string where = fmt::format("{}: run {}: environment", store, run);
   return json_to<Environment>(parse_json(stored.environment, where), JsonPath(where));
@@ -84,15 +84,15 @@ Environment environment_from(const RunText& stored, const std::string& store, st
 
 std::int64_t newest_run(Database& database) {
   const std::vector<StoredRun> newest = runs_where(database, "ORDER BY time DESC, id DESC LIMIT 1", {});
-  if (newest.empty()) throw Error(in_quotes(database.name()) + " holds no run yet; headroom run adds one");
+  if (newest.empty()) throw Error(quote(database.name()) + " holds no run yet; headroom run adds one");
   return newest.front().id;
 }
 
 std::int64_t newest_run_of_revision(Database& database, const std::string& revision) {
-  constexpr std::size_t kShortest = 4;
-  if (revision.size() < kShortest) {
+  constexpr std::size_t kMinDigits = 4;
+  if (revision.size() < kMinDigits) {
     throw Error(
-        fmt::format("@git:{} is too short; give at least {} digits of the revision", revision, kShortest));
+        fmt::format("@git:{} is too short; give at least {} digits of the revision", revision, kMinDigits));
   }
   std::set<std::string> revisions;
   std::optional<std::int64_t> newest;
@@ -105,7 +105,7 @@ std::int64_t newest_run_of_revision(Database& database, const std::string& revis
   });
   if (!newest) {
     throw Error(fmt::format("{} holds no run of the git revision {}; headroom history lists its runs",
-                            in_quotes(database.name()), in_quotes(revision)));
+                            quote(database.name()), quote(revision)));
   }
   if (revisions.size() > 1) {
     throw Error(fmt::format("@git:{} matches {} revisions, such as {} and {}; give more digits", revision,
@@ -140,7 +140,7 @@ std::string path_of(const std::string& store) {
 /// Keyed by the name without a password, or by the absolute path.
 fs::path outbox_of(const std::string& store) {
   const std::string name =
-      is_remote(store) ? without_secrets(store) : fs::weakly_canonical(path_of(store)).string();
+      is_remote(store) ? redact_secrets(store) : fs::weakly_canonical(path_of(store)).string();
   return user_data_folder() / "outbox" / digest_of(name).substr(0, 16);
 }
 
@@ -186,7 +186,7 @@ StoredRecord stored_record(const SqlRow& columns, const std::string& where, std:
 StoredContent read_content(Database& database, std::int64_t run) {
   StoredContent content;
   const std::string where = fmt::format("run {}", run);
-  look_at_rows(database, kRunRows, "WHERE id = $1", {run}, [&content](const SqlRow& row, bool holds) {
+  visit_checked_rows(database, kRunRows, "WHERE id = $1", {run}, [&content](const SqlRow& row, bool holds) {
     content.row = row;
     content.row_holds = holds;
   });
@@ -242,7 +242,7 @@ SqlRow row_for(const StoredContent& content, const RunText& text) {
 }
 
 /// Whether the content is intact, by the digest or, if that is damaged, by the check of the row.
-bool is_as_stored(const StoredContent& content, const SqlRow& expected) {
+bool is_intact(const StoredContent& content, const SqlRow& expected) {
   if (content.unreadable > 0) return false;
   const auto* digest = std::get_if<std::string>(&content.row[9]);
   const auto* check = std::get_if<std::int64_t>(&content.row.back());
@@ -254,7 +254,7 @@ bool is_as_stored(const StoredContent& content, const SqlRow& expected) {
 class SeriesRows {
  public:
   explicit SeriesRows(Database& database) {
-    look_at_rows(database, kSeriesRows, "", {}, [this](const SqlRow& row, bool holds) {
+    visit_checked_rows(database, kSeriesRows, "", {}, [this](const SqlRow& row, bool holds) {
       rows_[integer(row.front())] = {row, holds, false, false, false};
     });
   }
@@ -309,7 +309,7 @@ void remove_run(Database& database, std::int64_t run) {
 }
 
 constexpr const char* kTablesOfRuns[] = {"records", "environments"};
-std::string of_no_run(const std::string& table) {
+std::string orphan_rows_sql(const std::string& table) {
   return fmt::format(" FROM {0} WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = {0}.run)", table);
 }
 
@@ -383,7 +383,7 @@ void find_damage(const StoredContent& content, SeriesRows& series, std::vector<S
   }
   if (!content.environment_problem.empty()) return;
   const SqlRow expected = row_for(content, readable_text(content));
-  if (content.unreadable == 0 && !is_as_stored(content, expected)) {
+  if (content.unreadable == 0 && !is_intact(content, expected)) {
     add(fmt::format("run {}: it does not match its checksum, though it is readable", run));
   } else if (content.unreadable == 0 ? !is_row(content.row, expected) : !content.row_holds) {
     add(fmt::format("run {}: the list of runs does not match the run", run));
@@ -446,8 +446,8 @@ std::vector<StoredValue> Store::values(std::int64_t series) {
   return found;
 }
 
-std::vector<SeriesMark> Store::marks() {
-  std::vector<SeriesMark> found;
+std::vector<SeriesDigest> Store::series_digests() {
+  std::vector<SeriesDigest> found;
   database_->execute(
       fmt::format("SELECT series, COUNT(*), MIN(run), MAX(run), MIN(value), MAX(value) FROM records "
                   "WHERE {} GROUP BY series ORDER BY series",
@@ -496,7 +496,7 @@ std::string Store::stamp() {
   return stamp;
 }
 
-void Store::at_one_moment(const std::function<void()>& body) {
+void Store::read_snapshot(const std::function<void()>& body) {
   const TransactionScope moment(*database_, Database::Transaction::kRead);
   body();
 }
@@ -537,10 +537,10 @@ std::int64_t Store::find_run(const std::string& reference) {
       reference.starts_with('@') ? to_integer(std::string_view(reference).substr(1)) : std::nullopt;
   if (!id) {
     throw Error(
-        fmt::format("{} is not a run: use @last, @ID (such as @12) or @git:REVISION", in_quotes(reference)));
+        fmt::format("{} is not a run: use @last, @ID (such as @12) or @git:REVISION", quote(reference)));
   }
   if (runs_where(*database_, "WHERE id = $1", {*id}).empty()) {
-    throw Error(fmt::format("{} holds no run {}; headroom history lists its runs", in_quotes(name()), *id));
+    throw Error(fmt::format("{} holds no run {}; headroom history lists its runs", quote(name()), *id));
   }
   return *id;
 }
@@ -581,7 +581,7 @@ std::unique_ptr<Store> open_store(const std::string& url_or_path, StoreAccess ac
   if (is_remote(url_or_path)) return current(open_postgresql(url_or_path, access, waiting));
   const std::string path = path_of(url_or_path);
   if (const std::size_t scheme = path.find("://"); scheme != std::string::npos) {
-    throw Error("unknown kind of history " + in_quotes(path.substr(0, scheme)) +
+    throw Error("unknown kind of history " + quote(path.substr(0, scheme)) +
                 "; give a file, or a database as postgresql://USER@HOST/NAME");
   }
   if (path.empty()) throw Error("an empty name for the history; give a file or postgresql://USER@HOST/NAME");
@@ -603,7 +603,7 @@ std::string put_into_outbox(const std::vector<Record>& records, const std::strin
   std::error_code error;
   fs::create_directories(folder, error);
   fs::permissions(folder, fs::perms::owner_all, error);
-  if (error) throw Error("cannot make " + in_quotes(folder.string()) + ": " + error.message());
+  if (error) throw Error("cannot make " + quote(folder.string()) + ": " + error.message());
   // Storing a run twice yields one file.
   const fs::path file = folder / (digest_of(run_text(records)) + ".json");
   write_file_atomically(file.string(), to_json_text(records));
@@ -652,7 +652,7 @@ std::vector<StoreDamage> Store::verify() {
   });
   for (const char* table : kTablesOfRuns) {
     note(std::nullopt, [&] {
-      const std::int64_t lost = database_->number("SELECT COUNT(*)" + of_no_run(table));
+      const std::int64_t lost = database_->number("SELECT COUNT(*)" + orphan_rows_sql(table));
       if (lost > 0)
         damages.push_back({std::nullopt, fmt::format("{} rows of {} belong to no run", lost, table)});
     });
@@ -669,11 +669,11 @@ std::vector<StoreDamage> Store::verify() {
 
 RepairResult Store::repair() {
   RepairResult result;
-  result.copy = database_->copy_beside();
+  result.copy = database_->make_backup();
   TransactionScope transaction(*database_, Database::Transaction::kAlone);
   const bool is_sound = database_->problems().empty();
   if (!is_sound) database_->rebuild_indexes();
-  for (const char* table : kTablesOfRuns) database_->execute("DELETE" + of_no_run(table));
+  for (const char* table : kTablesOfRuns) database_->execute("DELETE" + orphan_rows_sql(table));
   result.series_mended = mend_series(*database_);
   SeriesRows series(*database_);
   for (const std::int64_t run : all_runs(*database_)) {
@@ -684,7 +684,7 @@ RepairResult Store::repair() {
     bool is_lost = !content.environment_problem.empty() || readable.records.empty();
     // If all records are readable, the altered one is unknown.
     if (!is_lost && content.unreadable == 0 && !is_short)
-      is_lost = !is_as_stored(content, row_for(content, readable));
+      is_lost = !is_intact(content, row_for(content, readable));
     if (is_lost) {
       remove_run(*database_, run);
       ++result.runs_removed;
@@ -719,7 +719,7 @@ RepairResult Store::repair() {
       throw Error(
           fmt::format("{}: the file is damaged beyond repair and was not changed: {}; restore it from a "
                       "copy, or move the readable runs to a new one with `headroom history export FILE @ID`",
-                      in_quotes(name()), left.back()));
+                      quote(name()), left.back()));
     }
   }
   transaction.commit();

@@ -65,13 +65,13 @@ struct StoredValue {
 };
 
 /// Summary of a series' values that shows whether they changed.
-struct SeriesMark {
+struct SeriesDigest {
   std::int64_t series = 0;
   std::size_t values = 0;
   std::int64_t first_run = 0, last_run = 0;
   double least = 0, most = 0;
 
-  bool operator==(const SeriesMark&) const = default;
+  bool operator==(const SeriesDigest&) const = default;
 };
 
 struct StoredSamples {
@@ -126,13 +126,13 @@ class Store {
   std::vector<StoredValue> values(std::int64_t series);
 
   /// One for every series with a value, sorted by id.
-  std::vector<SeriesMark> marks();
+  std::vector<SeriesDigest> series_digests();
   /// Returns the samples of the values from `first` to `last`, in the order of values().
   std::vector<StoredSamples> samples(std::int64_t series, const StoredValue& first, const StoredValue& last);
   /// Changes when runs are added, shortened or removed. Cheap to poll.
   std::string stamp();
   /// All reads of `body` see one snapshot.
-  void at_one_moment(const std::function<void()>& body);
+  void read_snapshot(const std::function<void()>& body);
 
   /// Finds "@last", "@ID" ("@12") or "@git:REV" (the newest run whose revision has this prefix).
   std::int64_t find_run(const std::string& reference);

@@ -44,7 +44,7 @@ SqlValue whole(std::uint64_t number) {
 }
 
 /// Makes text valid for every database: UTF-8 without NUL.
-std::string storable(const std::string& raw) {
+std::string sanitised_text(const std::string& raw) {
   std::string clean = parse_json(dump_json(raw), "text").string();
   std::erase(clean, '\0');
   return clean;
@@ -97,8 +97,8 @@ std::int64_t row_check(std::span<const SqlValue> columns) {
   return static_cast<std::int64_t>(sum.value());
 }
 
-void look_at_rows(Database& database, const CheckedRows& rows, const std::string& where,
-                  const SqlRow& parameters, const std::function<void(const SqlRow&, bool)>& reader) {
+void visit_checked_rows(Database& database, const CheckedRows& rows, const std::string& where,
+                        const SqlRow& parameters, const std::function<void(const SqlRow&, bool)>& reader) {
   const bool has_checks = database.schema() > 1;
   database.execute(fmt::format("SELECT {}, {} FROM {} {}", rows.columns, has_checks ? rows.check : "NULL",
                                rows.tables, where),
@@ -113,12 +113,12 @@ void look_at_rows(Database& database, const CheckedRows& rows, const std::string
 
 void read_rows(Database& database, const CheckedRows& rows, const std::string& where,
                const SqlRow& parameters, const std::function<void(const SqlRow&)>& reader) {
-  look_at_rows(database, rows, where, parameters, [&](const SqlRow& row, bool holds) {
+  visit_checked_rows(database, rows, where, parameters, [&](const SqlRow& row, bool holds) {
     if (!holds) {
       throw Error(
           fmt::format("the history {}: {} {}: damaged: a row does not match its checksum; headroom history "
                       "verify lists the damage, headroom history repair fixes it",
-                      in_quotes(database.name()), rows.what, shown(row.front())));
+                      quote(database.name()), rows.what, shown(row.front())));
     }
     reader(row);
   });
@@ -128,12 +128,12 @@ SqlRow run_row(std::int64_t id, const Environment& environment, std::size_t reco
                const std::string& digest) {
   return {id,
           whole(environment.timestamp),
-          storable(environment.fingerprint),
-          storable(environment.git_sha),
-          storable(environment.git_branch),
-          storable(environment.git_repo),
-          storable(environment.headroom_version),
-          storable(join(environment.command, " ")),
+          sanitised_text(environment.fingerprint),
+          sanitised_text(environment.git_sha),
+          sanitised_text(environment.git_branch),
+          sanitised_text(environment.git_repo),
+          sanitised_text(environment.headroom_version),
+          sanitised_text(join(environment.command, " ")),
           whole(records),
           digest};
 }
@@ -155,9 +155,9 @@ SqlRow record_row(const Record& record, const Environment& environment, std::int
           of_interval(&Interval::high),
           of_interval(&Interval::confidence),
           whole(sample_count(record)),
-          storable(environment.git_sha),
-          storable(environment.git_branch),
-          storable(environment.headroom_version)};
+          sanitised_text(environment.git_sha),
+          sanitised_text(environment.git_branch),
+          sanitised_text(environment.headroom_version)};
 }
 
 /// The runner is part of the identity only if several runners of one run measured the quantity, so that a
@@ -175,9 +175,9 @@ std::vector<SqlRow> series_rows(const std::vector<Record>& records) {
     const Record& record = records[i];
     const bool is_compared = runners.at(identities[i]).size() > 1;
     const Environment& environment = record.environment ? *record.environment : kNone;
-    rows.push_back({storable(series_identity(record, identities[i], is_compared)),
-                    storable(environment.fingerprint), storable(record.metric.unit),
-                    storable(series_name(record, is_compared)), storable(record.metric.name),
+    rows.push_back({sanitised_text(series_identity(record, identities[i], is_compared)),
+                    sanitised_text(environment.fingerprint), sanitised_text(record.metric.unit),
+                    sanitised_text(series_name(record, is_compared)), sanitised_text(record.metric.name),
                     lower_column(record.metric.direction)});
   }
   return rows;

@@ -41,8 +41,8 @@ std::int64_t row_check(std::span<const SqlValue> columns);
 
 /// Calls `reader` with each row, its check last, and whether the check matches; the NULL of schema 1 does.
 /// `where`: the rest of the statement.
-void look_at_rows(Database& database, const CheckedRows& rows, const std::string& where,
-                  const SqlRow& parameters, const std::function<void(const SqlRow&, bool)>& reader);
+void visit_checked_rows(Database& database, const CheckedRows& rows, const std::string& where,
+                        const SqlRow& parameters, const std::function<void(const SqlRow&, bool)>& reader);
 
 /// Throws Error for a row whose check does not match.
 void read_rows(Database& database, const CheckedRows& rows, const std::string& where,

@@ -25,18 +25,18 @@ std::vector<CacheEntry> caches_of(const std::filesystem::path& cpu) {
   std::vector<CacheEntry> entries;
   for (int index = 0;; ++index) {
     const std::filesystem::path path = cpu / "cache" / ("index" + std::to_string(index));
-    const std::string type = value_in_file(path / "type");
+    const std::string type = read_file_value(path / "type");
     if (type.empty()) return entries;
     if (type == "Instruction") continue;
-    const int level = static_cast<int>(to_integer(value_in_file(path / "level")).value_or(0));
-    entries.push_back({level, parse_cache_size(value_in_file(path / "size")), path});
+    const int level = static_cast<int>(to_integer(read_file_value(path / "level")).value_or(0));
+    entries.push_back({level, parse_cache_size(read_file_value(path / "size")), path});
   }
 }
 
 }  // namespace
 
 std::vector<int> parse_cpu_list(std::string_view text) {
-  constexpr std::int64_t kMost = 1 << 20;
+  constexpr std::int64_t kMax = 1 << 20;
   std::vector<int> cpus;
   text = trimmed(text);
   if (text.empty()) return cpus;
@@ -44,7 +44,7 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     const std::size_t dash = part.find('-');
     const auto first = to_integer(part.substr(0, dash));
     const auto last = dash == std::string::npos ? first : to_integer(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last > kMost) return {};
+    if (!first || !last || *first < 0 || *last < *first || *last > kMax) return {};
     for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
   }
   return cpus;
@@ -68,13 +68,13 @@ std::filesystem::path CpuFolder::of_cpu(int cpu) const {
 
 std::vector<int> CpuFolder::siblings_of(int cpu) const {
   const std::filesystem::path topology = of_cpu(cpu) / "topology";
-  std::string siblings = text_of_file(topology / "core_cpus_list");
-  if (siblings.empty()) siblings = text_of_file(topology / "thread_siblings_list");  // before Linux 5.3
+  std::string siblings = read_file_or_empty(topology / "core_cpus_list");
+  if (siblings.empty()) siblings = read_file_or_empty(topology / "thread_siblings_list");  // before Linux 5.3
   return parse_cpu_list(siblings);
 }
 
 std::vector<int> CpuFolder::online_cpus() const {
-  return parse_cpu_list(text_of_file(folder_ / "online"));
+  return parse_cpu_list(read_file_or_empty(folder_ / "online"));
 }
 
 int CpuFolder::cores(std::span<const int> cpus) const {
@@ -113,7 +113,7 @@ std::int64_t CpuFolder::last_level_cache_bytes(std::span<const int> cpus) const 
     }
     if (last == nullptr) continue;
     total += last->bytes;
-    for (const int sharer : parse_cpu_list(text_of_file(last->path / "shared_cpu_list")))
+    for (const int sharer : parse_cpu_list(read_file_or_empty(last->path / "shared_cpu_list")))
       counted.insert(sharer);
   }
   return total;

@@ -184,15 +184,16 @@ std::optional<std::int64_t> cgroup_memory_left(const CgroupMemory& memory) {
 
 std::optional<std::int64_t> cgroup_memory_left(const std::filesystem::path& root) {
   std::optional<std::int64_t> least;
-  const auto folders = cgroup_memory_folders(text_of_file(root / "proc/self/cgroup"),
-                                             text_of_file(root / "proc/self/mountinfo"));
+  const auto folders = cgroup_memory_folders(read_file_or_empty(root / "proc/self/cgroup"),
+                                             read_file_or_empty(root / "proc/self/mountinfo"));
   for (const CgroupFolder& folder : folders) {
     const std::filesystem::path path = root / folder.path.relative_path();
     CgroupMemory memory;
-    memory.limit = text_of_file(path / (folder.version == 2 ? "memory.max" : "memory.limit_in_bytes"));
-    memory.usage = text_of_file(path / (folder.version == 2 ? "memory.current" : "memory.usage_in_bytes"));
-    if (folder.version == 2) memory.high = text_of_file(path / "memory.high");
-    memory.stat = text_of_file(path / "memory.stat");
+    memory.limit = read_file_or_empty(path / (folder.version == 2 ? "memory.max" : "memory.limit_in_bytes"));
+    memory.usage =
+        read_file_or_empty(path / (folder.version == 2 ? "memory.current" : "memory.usage_in_bytes"));
+    if (folder.version == 2) memory.high = read_file_or_empty(path / "memory.high");
+    memory.stat = read_file_or_empty(path / "memory.stat");
     const auto left = cgroup_memory_left(memory);
     if (left) least = least ? std::min(*least, *left) : *left;
   }
@@ -202,13 +203,14 @@ std::optional<std::int64_t> cgroup_memory_left(const std::filesystem::path& root
 std::optional<double> cgroup_throttled_s(const std::filesystem::path& root) {
   constexpr double kUsPerSecond = 1e6, kNsPerSecond = 1e9;
   std::optional<double> sum;
-  const auto folders = cgroup_folders(text_of_file(root / "proc/self/cgroup"),
-                                      text_of_file(root / "proc/self/mountinfo"), "cpu");
+  const auto folders = cgroup_folders(read_file_or_empty(root / "proc/self/cgroup"),
+                                      read_file_or_empty(root / "proc/self/mountinfo"), "cpu");
   for (const CgroupFolder& folder : folders) {
-    const std::string stat = text_of_file(root / folder.path.relative_path() / "cpu.stat");
+    const std::string stat = read_file_or_empty(root / folder.path.relative_path() / "cpu.stat");
     const bool v2 = folder.version == 2;
-    const auto told = stat_value(stat, v2 ? "throttled_usec" : "throttled_time");
-    if (told) sum = sum.value_or(0) + static_cast<double>(*told) / (v2 ? kUsPerSecond : kNsPerSecond);
+    const auto throttled = stat_value(stat, v2 ? "throttled_usec" : "throttled_time");
+    if (throttled)
+      sum = sum.value_or(0) + static_cast<double>(*throttled) / (v2 ? kUsPerSecond : kNsPerSecond);
   }
   return sum;
 }
@@ -227,7 +229,7 @@ std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_
 }
 
 std::int64_t system_memory_left(const std::filesystem::path& root) {
-  const std::string meminfo = text_of_file(root / "proc/meminfo");
+  const std::string meminfo = read_file_or_empty(root / "proc/meminfo");
   // MemAvailable exists since Linux 3.14; some sandboxes omit it.
   auto left = meminfo_bytes(meminfo, "MemAvailable");
   if (!left) left = meminfo_bytes(meminfo, "MemFree");
@@ -237,7 +239,7 @@ std::int64_t system_memory_left(const std::filesystem::path& root) {
 std::int64_t fitted_memory_bytes(const std::filesystem::path& root) {
   const std::filesystem::path folder = root / "sys/devices/system/memory";
   std::int64_t block_bytes = 0;  // hexadecimal without prefix
-  const std::string text = value_in_file(folder / "block_size_bytes");
+  const std::string text = read_file_value(folder / "block_size_bytes");
   std::from_chars(text.data(), text.data() + text.size(), block_bytes, 16);
   std::int64_t blocks = 0;
   std::error_code error;
@@ -247,7 +249,7 @@ std::int64_t fitted_memory_bytes(const std::filesystem::path& root) {
     if (name.starts_with("memory") && to_integer(std::string_view(name).substr(6))) ++blocks;
   }
   if (blocks > 0 && block_bytes > 0) return blocks * block_bytes;
-  return meminfo_bytes(text_of_file(root / "proc/meminfo"), "MemTotal").value_or(0);
+  return meminfo_bytes(read_file_or_empty(root / "proc/meminfo"), "MemTotal").value_or(0);
 }
 
 std::int64_t address_space_left(std::uint64_t limit, std::string_view statm, std::int64_t page_bytes) {
@@ -260,12 +262,12 @@ std::int64_t available_memory_bytes() {
   const std::int64_t left = system_memory_left("/");
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return left;
-  const std::string statm = text_of_file("/proc/self/statm");
+  const std::string statm = read_file_or_empty("/proc/self/statm");
   return std::min(left, address_space_left(limit.rlim_cur, statm, ::sysconf(_SC_PAGESIZE)));
 }
 
 std::int64_t total_memory_bytes() {
-  return meminfo_bytes(text_of_file("/proc/meminfo"), "MemTotal").value_or(0);
+  return meminfo_bytes(read_file_or_empty("/proc/meminfo"), "MemTotal").value_or(0);
 }
 
 MemoryCap::MemoryCap(std::int64_t bytes) {
@@ -284,7 +286,7 @@ MemoryCap::~MemoryCap() {
 }
 
 std::string huge_page_policy(const std::filesystem::path& root) {
-  const std::string text = value_in_file(root / "sys/kernel/mm/transparent_hugepage/enabled");
+  const std::string text = read_file_value(root / "sys/kernel/mm/transparent_hugepage/enabled");
   const std::size_t open = text.find('['), close = text.find(']');
   if (open == std::string::npos || close == std::string::npos || close < open) return {};
   return text.substr(open + 1, close - open - 1);
@@ -317,7 +319,7 @@ std::optional<std::size_t> huge_page_bytes_of_smaps(std::string_view smaps, std:
 std::optional<std::size_t> huge_page_bytes(const void* start, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(start);
   if (const auto huge = scanned(address, bytes)) return huge;
-  return huge_page_bytes_of_smaps(text_of_file("/proc/self/smaps"), address, bytes);
+  return huge_page_bytes_of_smaps(read_file_or_empty("/proc/self/smaps"), address, bytes);
 }
 
 }  // namespace headroom

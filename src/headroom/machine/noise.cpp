@@ -109,7 +109,7 @@ SampleNoise NoiseMeter::stop() {
 }
 
 std::string cpu_governor() {
-  return value_in_file(cpufreq_path("scaling_governor"));
+  return read_file_value(cpufreq_path("scaling_governor"));
 }
 
 std::optional<CpuTicks> cpu_ticks(std::string_view proc_stat, std::span<const int> cpus) {
@@ -142,8 +142,8 @@ std::optional<std::uint64_t> pressure_us(std::string_view proc_pressure_cpu) {
 
 CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()>& pause,
                          const std::filesystem::path& proc) {
-  const auto ticks_now = [&] { return cpu_ticks(text_of_file(proc / "stat"), cpus); };
-  const auto pressure_now = [&] { return pressure_us(text_of_file(proc / "pressure/cpu")); };
+  const auto ticks_now = [&] { return cpu_ticks(read_file_or_empty(proc / "stat"), cpus); };
+  const auto pressure_now = [&] { return pressure_us(read_file_or_empty(proc / "pressure/cpu")); };
   const auto ticks_before = ticks_now();
   const auto pressure_before = pressure_now();
   const double seconds = pause();
@@ -175,13 +175,13 @@ std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::s
   if (free >= wanted - kAlwaysBusy && has_room) return std::nullopt;
   LoadWarning warning;
   warning.busy_cpus = load.busy;
-  std::string told = fmt::format("{} measuring", when);
+  std::string text = fmt::format("{} measuring", when);
   if (load.stolen >= kAlwaysBusy) {
-    told += fmt::format(", {:.1f} of them taken by the hypervisor", load.stolen);
+    text += fmt::format(", {:.1f} of them taken by the hypervisor", load.stolen);
   } else if (load.waited >= kAlwaysBusy) {
-    told += fmt::format(", and tasks waited for one {:.0f} % of the time", 100 * load.waited);
+    text += fmt::format(", and tasks waited for one {:.0f} % of the time", 100 * load.waited);
   }
-  warning.note = {NoteKind::kBusy, {load.busy, static_cast<double>(load.cpus)}, std::move(told)};
+  warning.note = {NoteKind::kBusy, {load.busy, static_cast<double>(load.cpus)}, std::move(text)};
   const int fitting = static_cast<int>(std::floor(free + kAlwaysBusy));
   warning.advice = "times will be too long and uncertain: stop the other programs (top shows them) or wait";
   if (fitting >= 1) warning.advice += fmt::format(", or measure with --threads {}", fitting);

@@ -144,17 +144,17 @@ bool is_of_kind(std::string_view unit, std::string_view kind) {
 }
 
 std::optional<double> bytes_per_count(const std::filesystem::path& file) {
-  const auto scale = to_number(value_in_file(file.native() + ".scale"));
-  if (!scale || !(*scale > 0) || value_in_file(file.native() + ".unit") != "MiB") return std::nullopt;
+  const auto scale = to_number(read_file_value(file.native() + ".scale"));
+  if (!scale || !(*scale > 0) || read_file_value(file.native() + ".unit") != "MiB") return std::nullopt;
   return *scale * kMebibyte;
 }
 
 /// Empty if an event is missing.
 std::vector<ControllerEvent> events_of(const std::filesystem::path& unit, const ControllerKind& kind) {
-  const auto type = to_integer(value_in_file(unit / "type"));
-  const std::vector<int> cpus = parse_cpu_list(text_of_file(unit / "cpumask"));
+  const auto type = to_integer(read_file_value(unit / "type"));
+  const std::vector<int> cpus = parse_cpu_list(read_file_or_empty(unit / "cpumask"));
   if (!type || *type < 0 || cpus.empty()) return {};
-  if (kind.umask != nullptr && value_in_file(unit / "format" / "umask") != kind.umask) return {};
+  if (kind.umask != nullptr && read_file_value(unit / "format" / "umask") != kind.umask) return {};
   std::vector<ControllerEvent> events;
   for (const KnownEvent& known : kind.events) {
     ControllerEvent event;
@@ -165,7 +165,7 @@ std::vector<ControllerEvent> events_of(const std::filesystem::path& unit, const 
     std::optional<double> bytes = kBurstBytes;
     if (known.file != nullptr) {
       const std::filesystem::path file = unit / "events" / known.file;
-      terms = value_in_file(file);
+      terms = read_file_value(file);
       bytes = bytes_per_count(file);
     }
     if (terms.empty() || !bytes || !encode_event(terms, unit / "format", event.config)) return {};
@@ -262,7 +262,7 @@ bool encode_event(const std::string& terms, const std::filesystem::path& format,
     const auto value =
         equals == std::string::npos ? std::uint64_t{1} : number_of(trimmed(term).substr(equals + 1));
     if (name.empty() || name.find('/') != std::string::npos || !value) return false;
-    if (!place_bits(*value, value_in_file(format / name), config)) return false;
+    if (!place_bits(*value, read_file_value(format / name), config)) return false;
   }
   return true;
 }

@@ -27,12 +27,12 @@ class CpuSet {
   std::vector<unsigned long> words_;
 };
 
-constexpr int kMostCpus = 1 << 20;
+constexpr int kMaxCpus = 1 << 20;
 
 }  // namespace
 
 std::vector<int> allowed_cpus() {
-  for (int size = 1024; size <= kMostCpus; size *= 2) {
+  for (int size = 1024; size <= kMaxCpus; size *= 2) {
     CpuSet set(size);
     if (sched_getaffinity(0, set.bytes(), set.get()) != 0) {
       if (errno == EINVAL) continue;  // our mask is too short
@@ -54,7 +54,7 @@ bool pin_this_thread(int cpu) {
 bool pin_this_thread(const std::vector<int>& cpus) {
   if (cpus.empty()) return false;
   const auto [least, most] = std::minmax_element(cpus.begin(), cpus.end());
-  if (*least < 0 || *most >= kMostCpus) return false;
+  if (*least < 0 || *most >= kMaxCpus) return false;
   CpuSet set(*most + 1);
   for (const int cpu : cpus) set.add(cpu);
   return sched_setaffinity(0, set.bytes(), set.get()) == 0;

@@ -90,7 +90,7 @@ bool Channel::write_line(std::string_view line, std::chrono::milliseconds timeou
 }
 
 void Channel::limit_lines(std::optional<std::size_t> most) {
-  longest_ = most.value_or(kLongestLine);
+  longest_ = most.value_or(kMaxLineBytes);
 }
 
 Channel::Status Channel::read_line(std::string& line, std::chrono::milliseconds timeout) {

@@ -19,7 +19,7 @@ namespace headroom {
 class Deadline {
  public:
   explicit Deadline(std::chrono::milliseconds timeout) {
-    if (timeout.count() >= 0) at_ = Clock::now() + std::min(timeout, kLongest);
+    if (timeout.count() >= 0) at_ = Clock::now() + std::min(timeout, kMaxTimeout);
   }
 
   bool over() const { return at_ && Clock::now() >= *at_; }
@@ -34,7 +34,7 @@ class Deadline {
  private:
   using Clock = std::chrono::steady_clock;
   /// Keeps milliseconds::max() from overflowing the clock.
-  static constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+  static constexpr std::chrono::milliseconds kMaxTimeout = std::chrono::hours(24 * 365);
   std::optional<Clock::time_point> at_;
 };
 
@@ -73,13 +73,13 @@ class Channel {
   int failure() const { return failure_; }
 
  private:
-  static constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+  static constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 
   Descriptor socket_;
   std::string buffer_;
   std::size_t begin_ = 0;
   std::size_t searched_ = 0;  ///< no line break in [begin_, searched_)
-  std::size_t longest_ = kLongestLine;
+  std::size_t longest_ = kMaxLineBytes;
   bool too_long_ = false;
   bool write_failed_ = false;
   int failure_ = 0;

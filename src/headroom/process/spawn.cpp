@@ -43,7 +43,7 @@ bool is_executable(const fs::path& path) {
 }
 
 /// npos for at most `count` lines.
-std::size_t start_of_last_lines(std::string_view bytes, std::size_t count) {
+std::size_t last_lines_offset(std::string_view bytes, std::size_t count) {
   std::size_t end = bytes.size();
   for (std::size_t seen = 0; seen <= count; ++seen) {
     if (end == 0) return std::string_view::npos;
@@ -55,7 +55,7 @@ std::size_t start_of_last_lines(std::string_view bytes, std::size_t count) {
 }
 
 /// Length without an incomplete UTF-8 sequence at the end.
-std::size_t whole_characters(std::string_view text) {
+std::size_t complete_utf8_length(std::string_view text) {
   std::size_t start = text.size();
   for (int back = 0; back < 4 && start > 0; ++back) {
     const auto byte = static_cast<unsigned char>(text[--start]);
@@ -68,7 +68,7 @@ std::size_t whole_characters(std::string_view text) {
 }
 
 std::string shown(std::string_view line, bool cut) {
-  if (cut) return std::string(line.substr(0, whole_characters(line))) + "…";
+  if (cut) return std::string(line.substr(0, complete_utf8_length(line))) + "…";
   if (line.ends_with('\r')) line.remove_suffix(1);
   return std::string(line);
 }
@@ -88,17 +88,17 @@ class SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  void open_null_as(int number) {
+  void redirect_from_null(int number) {
     check(posix_spawn_file_actions_addopen(&actions_, number, "/dev/null", O_RDONLY, 0));
   }
   void place(int ours, int number) { check(posix_spawn_file_actions_adddup2(&actions_, ours, number)); }
-  void run_in(const std::string& folder) {
+  void set_folder(const std::string& folder) {
     check(posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str()));
   }
   void close(int number) { check(posix_spawn_file_actions_addclose(&actions_, number)); }
   void close_from(int number) { check(posix_spawn_file_actions_addclosefrom_np(&actions_, number)); }
 
-  void own_group_and_default_signals() {
+  void set_group_and_signals() {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -162,7 +162,7 @@ class Placement {
   }
 
   void plan(SpawnPlan& plan) const {
-    if (copies_.front().second != STDIN_FILENO) plan.open_null_as(STDIN_FILENO);
+    if (copies_.front().second != STDIN_FILENO) plan.redirect_from_null(STDIN_FILENO);
     std::vector<bool> used(static_cast<std::size_t>(next_free_), false);
     for (const auto& [copy, number] : copies_) {
       plan.place(copy.get(), number);
@@ -236,13 +236,13 @@ void require_startable(const SpawnOptions& options) {
   for (const std::string& argument : options.arguments) {
     if (argument.find('\0') != std::string::npos) {
       throw Error(fmt::format("cannot start {}: an argument contains a zero byte: {}",
-                              in_quotes(options.arguments[0]), in_quotes(argument)));
+                              quote(options.arguments[0]), quote(argument)));
     }
   }
   std::error_code unknown;
   if (!options.folder.empty() && !std::filesystem::is_directory(options.folder, unknown)) {
-    throw Error(fmt::format("cannot start {} in {}: there is no such folder", in_quotes(options.arguments[0]),
-                            in_quotes(options.folder)));
+    throw Error(fmt::format("cannot start {} in {}: there is no such folder", quote(options.arguments[0]),
+                            quote(options.folder)));
   }
 }
 
@@ -342,7 +342,7 @@ LineRing::LineRing(std::size_t max_lines, std::size_t max_line_bytes)
 void LineRing::append(std::string_view bytes) {
   total_bytes_ += bytes.size();
   // A flood costs a search, not a copy.
-  const std::size_t start = start_of_last_lines(bytes, max_lines_);
+  const std::size_t start = last_lines_offset(bytes, max_lines_);
   if (start != std::string_view::npos) {
     bytes.remove_prefix(start);
     lines_.clear();
@@ -379,8 +379,8 @@ Launched launch(const SpawnOptions& options) {
   const Placement placement(options, output, error);
   SpawnPlan plan;
   placement.plan(plan);
-  if (!options.folder.empty()) plan.run_in(options.folder);
-  plan.own_group_and_default_signals();
+  if (!options.folder.empty()) plan.set_folder(options.folder);
+  plan.set_group_and_signals();
 
   std::vector<std::string> arguments = options.arguments;
   std::vector<std::string> environment = environment_with(options.environment);
@@ -390,7 +390,7 @@ Launched launch(const SpawnOptions& options) {
   const int failure = posix_spawnp(&launched.pid, arguments[0].c_str(), plan.actions(), plan.attributes(),
                                    argument_pointers.data(), environment_pointers.data());
   if (failure != 0) {
-    throw Error(fmt::format("cannot start {}: {}", in_quotes(arguments[0]), start_failure(options, failure)));
+    throw Error(fmt::format("cannot start {}: {}", quote(arguments[0]), start_failure(options, failure)));
   }
   launched.standard_output = std::move(output.read_end);
   launched.standard_error = std::move(error.read_end);
@@ -411,18 +411,18 @@ Child::~Child() {
 }
 
 Child::Child(Child&& other) noexcept {
-  take_over(other);
+  move_from(other);
 }
 
 Child& Child::operator=(Child&& other) noexcept {
   if (this != &other) {
     kill_and_reap();
-    take_over(other);
+    move_from(other);
   }
   return *this;
 }
 
-void Child::take_over(Child& other) noexcept {
+void Child::move_from(Child& other) noexcept {
   pid_ = std::exchange(other.pid_, -1);
   stdout_ = std::move(other.stdout_);
   stderr_ = std::move(other.stderr_);

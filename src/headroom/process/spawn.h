@@ -104,7 +104,7 @@ class Child {
 
  private:
   void kill_and_reap();
-  void take_over(Child& other) noexcept;
+  void move_from(Child& other) noexcept;
 
   pid_t pid_ = -1;
   Descriptor stdout_, stderr_, exit_;

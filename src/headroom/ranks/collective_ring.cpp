@@ -157,14 +157,14 @@ std::string absent_text(const GroupView& view, int rank) {
                             ago(*last.history, entry.completed_ns));
 }
 
-std::string odd_text(const CollectiveEntry& first, int rank, const CollectiveEntry& entry) {
+std::string mismatch_text(const CollectiveEntry& first, int rank, const CollectiveEntry& entry) {
   const bool same = entry.op == first.op && entry.dtype == first.dtype &&
                     entry.elements_in == first.elements_in && entry.elements_out == first.elements_out;
   if (same) return "";
   return fmt::format("; but rank {} calls {} ({}) instead", rank, call_text(entry), size_text(entry));
 }
 
-std::string waiting_in(const GroupView& view, std::uint64_t sequence) {
+std::string unfinished_call_text(const GroupView& view, std::uint64_t sequence) {
   std::vector<int> waiting, absent;
   const Latest* first = nullptr;
   std::string odd;
@@ -174,7 +174,7 @@ std::string waiting_in(const GroupView& view, std::uint64_t sequence) {
     } else if (last.entry->sequence == sequence && is_under_way(*last.entry)) {
       waiting.push_back(rank);
       if (first == nullptr) first = &last;
-      odd += odd_text(*first->entry, rank, *last.entry);
+      odd += mismatch_text(*first->entry, rank, *last.entry);
     }
   }
   if (first == nullptr) return "";
@@ -250,7 +250,7 @@ CollectiveRing CollectiveRing::inherited() {
       std::cmp_less(status.st_size, sizeof(Shared))) {
     throw Error(fmt::format(
         "{}={} is not a ring buffer of collectives: only the program that starts the ranks sets it",
-        kVariable, in_quotes(text)));
+        kVariable, quote(text)));
   }
   ::fcntl(static_cast<int>(*number), F_SETFD, FD_CLOEXEC);
   CollectiveRing ring{Descriptor(static_cast<int>(*number))};
@@ -355,7 +355,8 @@ CollectiveHistory CollectiveRing::read() const {
 std::string waiting_text(const RankHistories& histories) {
   std::vector<std::string> sentences;
   for (const GroupView& view : views_of(histories)) {
-    if (const auto sequence = view.newest_under_way()) sentences.push_back(waiting_in(view, *sequence));
+    if (const auto sequence = view.newest_under_way())
+      sentences.push_back(unfinished_call_text(view, *sequence));
   }
   std::erase(sentences, "");
   return join(sentences, "; ");

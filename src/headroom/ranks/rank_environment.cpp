@@ -56,7 +56,7 @@ int integer_of(const char* name, const std::string& text, std::int64_t least, st
   const auto value = to_integer(text);
   if (!value || *value < least || *value > most) {
     throw Error(fmt::format("the environment variable {}={} is not an integer from {} to {}{}", name,
-                            in_quotes(text), least, most, kNoRank));
+                            quote(text), least, most, kNoRank));
   }
   return static_cast<int>(*value);
 }
@@ -68,7 +68,7 @@ std::optional<int> integer_variable(const VariableSource& variable, const char* 
   return integer_of(name, *text, least, most);
 }
 
-std::optional<Meeting> meeting_of(const VariableSource& variable) {
+std::optional<Rendezvous> rendezvous_of(const VariableSource& variable) {
   const auto address = variable("MASTER_ADDR"), port = variable("MASTER_PORT");
   if (!address && !port) return std::nullopt;
   if (!address || !port) {
@@ -76,7 +76,7 @@ std::optional<Meeting> meeting_of(const VariableSource& variable) {
                             address ? "MASTER_ADDR" : "MASTER_PORT",
                             address ? "MASTER_PORT" : "MASTER_ADDR"));
   }
-  return Meeting{*address, static_cast<std::uint16_t>(integer_of("MASTER_PORT", *port, 1, 65535))};
+  return Rendezvous{*address, static_cast<std::uint16_t>(integer_of("MASTER_PORT", *port, 1, 65535))};
 }
 
 std::string job_of(const Launcher& launcher, const VariableSource& variable) {
@@ -89,7 +89,7 @@ std::string job_of(const Launcher& launcher, const VariableSource& variable) {
 }
 
 std::optional<int> local_size_of(const Launcher& launcher, const VariableSource& variable, int size) {
-  if (const auto told = integer_variable(variable, launcher.local_size, 1, size)) return told;
+  if (const auto count = integer_variable(variable, launcher.local_size, 1, size)) return count;
   if (std::string_view(launcher.name) != "SLURM") return std::nullopt;
   auto machines = variable("SLURM_STEP_NUM_NODES");
   if (!machines) machines = variable("SLURM_NNODES");
@@ -107,7 +107,7 @@ RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
   }
   place.local_rank = integer_variable(variable, launcher.local_rank, 0, place.size - 1).value_or(place.rank);
   place.local_size = local_size_of(launcher, variable, place.size);
-  place.meeting = meeting_of(variable);
+  place.meeting = rendezvous_of(variable);
   place.launcher_listens = place.meeting && variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
   // Ranks started by hand share only the meeting.
   place.job =
@@ -203,7 +203,7 @@ std::vector<int> cores_of(std::span<const int> cpus, const CpuFolder& folder) {
   return {cores.begin(), cores.end()};
 }
 
-std::vector<int> keep_to_cpus_of_rank(const RankPlace& place, int threads) {
+std::vector<int> pin_to_rank_cpus(const RankPlace& place, int threads) {
   const std::vector<int> allowed = allowed_cpus();
   if (allowed.size() < 2) return {};
   std::vector<int> mine = cpus_of_rank(place, allowed, threads);
@@ -211,7 +211,7 @@ std::vector<int> keep_to_cpus_of_rank(const RankPlace& place, int threads) {
   return mine;
 }
 
-std::string local_address_to(const Meeting& place) {
+std::string local_address_to(const Rendezvous& place) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_DGRAM;
   hints.ai_flags = AI_NUMERICSERV;

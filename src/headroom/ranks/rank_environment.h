@@ -14,7 +14,7 @@
 namespace headroom {
 
 /// Where ranks meet; rank 0 listens.
-struct Meeting {
+struct Rendezvous {
   std::string address;
   std::uint16_t port = 0;
 };
@@ -23,15 +23,15 @@ struct Meeting {
 struct RankPlace {
   int rank = 0;
   int size = 1;
-  int local_rank = 0;              ///< among the ranks of this machine; `rank` if unknown
-  std::optional<int> local_size;   ///< ranks on this machine, if known
-  std::optional<Meeting> meeting;  ///< from MASTER_ADDR and MASTER_PORT
-  bool launcher_listens = false;   ///< torchrun's agent listens at `meeting`
-  std::string launcher;            ///< "torchrun", "Open MPI", "PMI", "SLURM"
-  std::string job;                 ///< identifies the job on a machine
-  std::string token{};             ///< from HEADROOM_RANK_TOKEN, a secret
+  int local_rank = 0;                 ///< among the ranks of this machine; `rank` if unknown
+  std::optional<int> local_size;      ///< ranks on this machine, if known
+  std::optional<Rendezvous> meeting;  ///< from MASTER_ADDR and MASTER_PORT
+  bool launcher_listens = false;      ///< torchrun's agent listens at `meeting`
+  std::string launcher;               ///< "torchrun", "Open MPI", "PMI", "SLURM"
+  std::string job;                    ///< identifies the job on a machine
+  std::string token{};                ///< from HEADROOM_RANK_TOKEN, a secret
 
-  bool on_one_machine() const { return local_size == size; }
+  bool is_single_machine() const { return local_size == size; }
 };
 
 /// Nothing if unset or empty.
@@ -56,10 +56,10 @@ std::vector<int> cores_of(std::span<const int> cpus, const CpuFolder& folder = C
 
 /// Binds the calling thread and threads started later; threads of an existing process group stay free.
 /// Returns the CPUs; none if the kernel refused or there is only one CPU.
-std::vector<int> keep_to_cpus_of_rank(const RankPlace& place, int threads);
+std::vector<int> pin_to_rank_cpus(const RankPlace& place, int threads);
 
 /// Numeric source address of packets to `place`, as the host's own name may resolve to an unreachable one.
 /// Empty without a route. Sends nothing.
-std::string local_address_to(const Meeting& place);
+std::string local_address_to(const Rendezvous& place);
 
 }  // namespace headroom

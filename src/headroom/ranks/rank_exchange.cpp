@@ -30,7 +30,7 @@ namespace {
 
 /// Looks before sleeping, as waking up costs more than most messages. Yields, as the neighbour may share the
 /// CPU.
-constexpr int kLooks = 200;
+constexpr int kSpinCount = 200;
 /// Stays in the cache.
 constexpr std::size_t kPiece = 256 << 10;
 
@@ -49,7 +49,7 @@ void fill(std::uint8_t* data, std::size_t bytes, std::size_t rank) {
   for (std::size_t i = 0; i < bytes; ++i) data[i] = pattern(rank, i);
 }
 
-bool holds(const std::uint8_t* data, std::size_t bytes, std::size_t rank) {
+bool matches_pattern(const std::uint8_t* data, std::size_t bytes, std::size_t rank) {
   for (std::size_t i = 0; i < bytes; ++i) {
     if (data[i] != pattern(rank, i)) return false;
   }
@@ -60,14 +60,14 @@ bool holds(const std::uint8_t* data, std::size_t bytes, std::size_t rank) {
   throw Error(fmt::format("ranks cannot exchange data: {}: {}", what, std::strerror(errno)));
 }
 
-[[noreturn]] void fail_late(const ExchangeRing& ring) {
+[[noreturn]] void throw_timeout(const ExchangeRing& ring) {
   throw Error(
       fmt::format("rank {} received nothing from its neighbours for {} ms", ring.rank, ring.timeout.count()));
 }
 
 // ------------------------------------------------------------------------------------------------ loopback
 
-void tune(int socket) {
+void disable_nagle(int socket) {
   const int yes = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
@@ -102,7 +102,7 @@ Descriptor connect_to(std::uint16_t port) {
   if (!socket.is_open()) fail("socket");
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     fail("connect to 127.0.0.1");
-  tune(socket.get());
+  disable_nagle(socket.get());
   return socket;
 }
 
@@ -124,20 +124,22 @@ class LoopbackExchange final : public Exchange {
   void run(std::uint64_t rounds) override {
     for (; rounds > 0; --rounds) round();
   }
-  bool is_right() const override { return holds(received_.data(), received_.size(), previous_of(ring_)); }
+  bool is_right() const override {
+    return matches_pattern(received_.data(), received_.size(), previous_of(ring_));
+  }
 
  private:
   void accept_previous(const Descriptor& listener, std::int64_t secret) {
     const Deadline deadline(ring_.timeout);
     while (true) {
       pollfd ready{listener.get(), POLLIN, 0};
-      if (::poll(&ready, 1, deadline.poll_ms()) == 0) fail_late(ring_);
+      if (::poll(&ready, 1, deadline.poll_ms()) == 0) throw_timeout(ring_);
       previous_ = Descriptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
       std::int64_t greeting = 0;
-      pollfd told{previous_.get(), POLLIN, 0};
-      const bool spoke = previous_.is_open() && ::poll(&told, 1, 1000) == 1 &&
+      pollfd event{previous_.get(), POLLIN, 0};
+      const bool spoke = previous_.is_open() && ::poll(&event, 1, 1000) == 1 &&
                          ::recv(previous_.get(), &greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting;
-      if (spoke && greeting == secret) return tune(previous_.get());
+      if (spoke && greeting == secret) return disable_nagle(previous_.get());
     }
   }
 
@@ -148,7 +150,7 @@ class LoopbackExchange final : public Exchange {
       const bool moved = send_piece(sent) + receive_piece(received) > 0;
       if (moved) {
         looks = 0;
-      } else if (++looks < kLooks) {
+      } else if (++looks < kSpinCount) {
         ::sched_yield();
       } else {
         wait(sent < sent_.size(), received < received_.size());
@@ -178,7 +180,8 @@ class LoopbackExchange final : public Exchange {
   void wait(bool to_send, bool to_receive) const {
     pollfd sockets[] = {{to_send ? next_.get() : -1, POLLOUT, 0},
                         {to_receive ? previous_.get() : -1, POLLIN, 0}};
-    if (::poll(sockets, std::size(sockets), static_cast<int>(ring_.timeout.count())) == 0) fail_late(ring_);
+    if (::poll(sockets, std::size(sockets), static_cast<int>(ring_.timeout.count())) == 0)
+      throw_timeout(ring_);
   }
 
   ExchangeRing ring_;
@@ -242,7 +245,9 @@ class SharedMemoryExchange final : public Exchange {
   void run(std::uint64_t rounds) override {
     for (; rounds > 0; --rounds) round();
   }
-  bool is_right() const override { return holds(received_.data(), received_.size(), previous_of(ring_)); }
+  bool is_right() const override {
+    return matches_pattern(received_.data(), received_.size(), previous_of(ring_));
+  }
 
  private:
   void round() {
@@ -255,10 +260,10 @@ class SharedMemoryExchange final : public Exchange {
         deadline.reset();
         continue;
       }
-      if (++looks < kLooks) continue;
+      if (++looks < kSpinCount) continue;
       ::sched_yield();
       if (!deadline) deadline.emplace(ring_.timeout);
-      if (deadline->over()) fail_late(ring_);
+      if (deadline->over()) throw_timeout(ring_);
     }
   }
 
@@ -293,7 +298,7 @@ class SharedMemoryExchange final : public Exchange {
 std::unique_ptr<Exchange> make_exchange(const std::string& way, std::size_t bytes, const ExchangeRing& ring) {
   if (way == "loopback") return std::make_unique<LoopbackExchange>(bytes, ring);
   if (way == "shared_memory") return std::make_unique<SharedMemoryExchange>(bytes, ring);
-  throw Error("unknown exchange " + in_quotes(way) + ": expected loopback or shared_memory");
+  throw Error("unknown exchange " + quote(way) + ": expected loopback or shared_memory");
 }
 
 }  // namespace headroom

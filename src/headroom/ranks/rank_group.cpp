@@ -41,18 +41,18 @@ std::uint16_t bound_port(const Descriptor& socket) {
 using std::chrono::milliseconds;
 
 constexpr int kChildSocket = 3, kChildCollectives = 4;
-constexpr std::size_t kLastWords = 3;
-constexpr milliseconds kLook{200};
+constexpr std::size_t kLastOutputLines = 3;
+constexpr milliseconds kPollInterval{200};
 /// Wait after SIGTERM.
 constexpr milliseconds kGrace{500};
 /// The exit status is the better reason.
-constexpr milliseconds kEndPatience{1000};
+constexpr milliseconds kEndTimeout{1000};
 /// Wait for a remote rank's collectives.
-constexpr milliseconds kTelling{1000};
+constexpr milliseconds kHistoryTimeout{1000};
 /// Per rank.
 constexpr std::size_t kShownCollectives = 8;
 /// Wait for other failing ranks.
-constexpr milliseconds kAftermath{300};
+constexpr milliseconds kFailureGrace{300};
 
 std::string names_of(const std::vector<std::size_t>& ranks, int size) {
   std::vector<std::string> numbers;
@@ -80,7 +80,7 @@ void dismiss(RankMember& member) {
 }
 
 /// Batches are short unless a rank hangs.
-constexpr std::chrono::seconds kInterruptPatience{2};
+constexpr std::chrono::seconds kInterruptTimeout{2};
 
 void require_same_arguments(const std::vector<RankHello>& hellos) {
   for (const RankHello& hello : hellos) {
@@ -157,9 +157,9 @@ RankMember start_rank(const RankCommand& command, const RankPlace& place) {
   return member;
 }
 
-std::string last_words(const Child& child) {
+std::string last_output(const Child& child) {
   std::vector<std::string> lines = child.stderr_lines().lines();
-  if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
+  if (lines.size() > kLastOutputLines) lines.erase(lines.begin(), lines.end() - kLastOutputLines);
   return lines.empty() ? "" : "; its last output: " + join(lines, " | ");
 }
 
@@ -169,7 +169,7 @@ RankGroup::RankGroup(const RankCommand& command) : port_(command.port) {
     place.rank = place.local_rank = rank;
     place.size = command.ranks;
     place.local_size = command.ranks;
-    place.meeting = Meeting{"127.0.0.1", port_.number()};
+    place.meeting = Rendezvous{"127.0.0.1", port_.number()};
     members_.push_back(start_rank(command, place));
   }
 }
@@ -189,19 +189,19 @@ void RankGroup::require_quiet() {
     if (channel.is_quiet()) continue;
     std::string line;
     if (channel.buffered_line(line)) require_answer(rank, line);
-    lose(rank, "it sent a message without a request");
+    throw_lost(rank, "it sent a message without a request");
   }
 }
 
-void RankGroup::lose(std::size_t rank, const std::string& what) {
-  const std::string words = members_[rank].child ? last_words(*members_[rank].child) : "";
+void RankGroup::throw_lost(std::size_t rank, const std::string& what) {
+  const std::string words = members_[rank].child ? last_output(*members_[rank].child) : "";
   end_all();
   throw RankLost(fmt::format("rank {} of {} broke the protocol: {}{}{}", rank, size(), what, words,
                              size() > 1 ? "; the others were ended" : ""));
 }
 
 void RankGroup::send(const std::string& line) {
-  for (RankMember& member : members_) member.channel.write_line(line, kEndPatience);
+  for (RankMember& member : members_) member.channel.write_line(line, kEndTimeout);
 }
 
 std::optional<std::vector<std::string>> RankGroup::gather(milliseconds timeout, const std::string& awaited,
@@ -217,7 +217,7 @@ std::optional<std::vector<std::string>> RankGroup::gather(milliseconds timeout, 
     if (missing.empty()) break;
     if (give_up && give_up()) return std::nullopt;
     if (deadline.over()) report_missing(missing, "did not report " + awaited, timeout);
-    wait_for_news(kLook);
+    wait_for_input(kPollInterval);
   }
   std::vector<std::string> lines;
   for (auto& line : pending_) lines.push_back(std::move(*line));
@@ -243,7 +243,7 @@ void RankGroup::receive_lines(std::vector<std::optional<std::string>>& lines) {
   }
 }
 
-void RankGroup::wait_for_news(milliseconds longest) {
+void RankGroup::wait_for_input(milliseconds longest) {
   std::vector<pollfd> files;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const RankMember& member = members_[rank];
@@ -265,20 +265,20 @@ void RankGroup::require_answer(std::size_t rank, const std::string& line) {
   throw RankLost(fmt::format("rank {} of {} {}; the others were ended", rank, size(), line.substr(1)));
 }
 
-std::string RankGroup::ending_of(std::size_t rank) {
+std::string RankGroup::exit_description(std::size_t rank) {
   RankMember& member = members_[rank];
   if (const int failure = member.channel.failure(); !member.child && failure != 0) {
     return fmt::format("is gone: its connection broke: {}", std::strerror(failure));
   }
   if (!member.child) return "is gone: its connection was closed";
   const auto status = member.child->poll_exit();
-  if (!status) return "closed its channel" + last_words(*member.child);
-  return (status->signalled ? "was " : "ended with ") + status->text() + last_words(*member.child);
+  if (!status) return "closed its channel" + last_output(*member.child);
+  return (status->signalled ? "was " : "ended with ") + status->text() + last_output(*member.child);
 }
 
-std::optional<CollectiveHistory> RankGroup::history_elsewhere(RankMember& member) {
-  const Deadline deadline(kTelling);
-  if (!member.channel.write_line(std::string(1, kCollectivesMark), kTelling)) return std::nullopt;
+std::optional<CollectiveHistory> RankGroup::remote_history(RankMember& member) {
+  const Deadline deadline(kHistoryTimeout);
+  if (!member.channel.write_line(std::string(1, kCollectivesMark), kHistoryTimeout)) return std::nullopt;
   std::string line;
   while (member.channel.read_line(line, milliseconds(deadline.poll_ms())) == Channel::Status::kLine) {
     if (!line.starts_with(kCollectivesMark)) continue;  // a late answer
@@ -295,7 +295,7 @@ RankHistories RankGroup::histories() {
   RankHistories known;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     RankMember& member = members_[rank];
-    auto history = member.collectives ? member.collectives->read() : history_elsewhere(member);
+    auto history = member.collectives ? member.collectives->read() : remote_history(member);
     if (history) known[static_cast<int>(rank)] = std::move(*history);
   }
   return known;
@@ -303,20 +303,20 @@ RankHistories RankGroup::histories() {
 
 void RankGroup::report_gone(std::size_t first) {
   const std::string at_work = collective_at_work(members_[first]);
-  if (members_[first].child) members_[first].child->wait(kEndPatience);
+  if (members_[first].child) members_[first].child->wait(kEndTimeout);
   // Other ranks fail with the first one.
-  const Deadline aftermath(kAftermath);
+  const Deadline grace_deadline(kFailureGrace);
   std::vector<std::size_t> gone;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     auto& child = members_[rank].child;
-    if (rank == first || (child && child->wait(milliseconds(aftermath.poll_ms())))) gone.push_back(rank);
+    if (rank == first || (child && child->wait(milliseconds(grace_deadline.poll_ms())))) gone.push_back(rank);
   }
   std::ranges::stable_sort(gone, {}, [&](std::size_t rank) {
     return members_[rank].child ? members_[rank].child->ended() : std::chrono::steady_clock::time_point();
   });
   std::vector<std::string> endings;
   for (const std::size_t rank : gone) {
-    endings.push_back(fmt::format("rank {} of {} {}", rank, size(), ending_of(rank)));
+    endings.push_back(fmt::format("rank {} of {} {}", rank, size(), exit_description(rank)));
   }
   end_all();
   throw RankLost(join(endings, "; then ") + at_work +
@@ -333,7 +333,7 @@ void RankGroup::report_missing(const std::vector<std::size_t>& ranks, const std:
     if (!members_[rank].child) continue;
     members_[rank].child->drain();
     if (members_[rank].child->is_stopped()) message += fmt::format("; rank {} is stopped by a signal", rank);
-    const std::string words = last_words(*members_[rank].child);
+    const std::string words = last_output(*members_[rank].child);
     message += fmt::format("; rank {}:{}", rank,
                            words.empty() ? " wrote nothing to standard error" : words.substr(1));
   }
@@ -358,7 +358,7 @@ void RankGroup::finish(milliseconds timeout) {
     }
     if (running.empty()) return;
     if (deadline.over()) report_missing(running, "did not end", timeout);
-    wait_for_news(kLook);
+    wait_for_input(kPollInterval);
   }
 }
 
@@ -382,9 +382,9 @@ std::string refusal(const std::vector<Json>& replies) {
   return {};
 }
 
-RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std::function<bool()> give_up)
-    : ranks_(ranks), patience_(patience), give_up_(std::move(give_up)) {
-  const auto lines = ranks_.gather(patience_.start, "its start", give_up_);
+RankConversation::RankConversation(RankGroup& ranks, RankTimeouts timeouts, std::function<bool()> give_up)
+    : ranks_(ranks), timeouts_(timeouts), give_up_(std::move(give_up)) {
+  const auto lines = ranks_.gather(timeouts_.start, "its start", give_up_);
   if (!lines) throw Interrupted{};
   for (std::size_t rank = 0; rank < lines->size(); ++rank) {
     with_context(fmt::format("rank {}", rank), [&] {
@@ -395,7 +395,7 @@ RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std:
   }
   require_same_arguments(hellos_);
   // Longer than our timeout, so that we name the missing rank.
-  const double patience_s = std::chrono::duration<double>(patience_.reply + patience_.start).count();
+  const double patience_s = std::chrono::duration<double>(timeouts_.reply + timeouts_.start).count();
   const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "meeting the others");
   if (const std::string why = refusal(replies); !why.empty()) throw Error("the ranks did not meet: " + why);
 }
@@ -409,14 +409,14 @@ void RankConversation::require_backend(const std::string& backend) {
 
 std::vector<Json> RankConversation::ask(Json request, const std::string& awaited) {
   ranks_.require_quiet();
-  request["id"] = ++asked_;
+  request["id"] = ++last_request_;
   ranks_.send(dump_json(request));
   std::optional<std::chrono::steady_clock::time_point> asked_to_stop;
-  const auto lines = ranks_.gather(patience_.reply, awaited, [&] {
+  const auto lines = ranks_.gather(timeouts_.reply, awaited, [&] {
     if (!gives_up()) return false;
     const auto now = std::chrono::steady_clock::now();
     if (!asked_to_stop) asked_to_stop = now;
-    return now - *asked_to_stop > kInterruptPatience;
+    return now - *asked_to_stop > kInterruptTimeout;
   });
   if (!lines) throw Interrupted{};
   std::vector<Json> replies;
@@ -432,9 +432,10 @@ void RankConversation::require_id(std::size_t rank, const Json& reply) {
   try {
     id = json_member_as<std::uint64_t>(reply, "id", "its answer");
   } catch (const Error& error) {
-    ranks_.lose(rank, error.what());
+    ranks_.throw_lost(rank, error.what());
   }
-  if (id != asked_) ranks_.lose(rank, fmt::format("it answered request {} instead of {}", id, asked_));
+  if (id != last_request_)
+    ranks_.throw_lost(rank, fmt::format("it answered request {} instead of {}", id, last_request_));
 }
 
 std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus) {

@@ -119,7 +119,7 @@ class RankGroup {
 
   /// Throws RankLost if a rank sent an unrequested line or ended.
   void require_quiet();
-  [[noreturn]] void lose(std::size_t rank, const std::string& what);
+  [[noreturn]] void throw_lost(std::size_t rank, const std::string& what);
 
   /// The next gather() reports lost ranks.
   void send(const std::string& line);
@@ -133,12 +133,12 @@ class RankGroup {
   void finish(std::chrono::milliseconds timeout);
 
  private:
-  void wait_for_news(std::chrono::milliseconds longest);
+  void wait_for_input(std::chrono::milliseconds longest);
   void receive_lines(std::vector<std::optional<std::string>>& lines);
   void require_answer(std::size_t rank, const std::string& line);
-  std::string ending_of(std::size_t rank);
+  std::string exit_description(std::size_t rank);
   RankHistories histories();
-  std::optional<CollectiveHistory> history_elsewhere(RankMember& member);
+  std::optional<CollectiveHistory> remote_history(RankMember& member);
   [[noreturn]] void report_gone(std::size_t first);
   [[noreturn]] void report_missing(const std::vector<std::size_t>& ranks, const std::string& did_not,
                                    std::chrono::milliseconds timeout);
@@ -153,9 +153,9 @@ class RankGroup {
 RankMember start_rank(const RankCommand& command, const RankPlace& place);
 
 /// "; its last output: a | b" from standard error, or "".
-std::string last_words(const Child& child);
+std::string last_output(const Child& child);
 
-struct RankPatience {
+struct RankTimeouts {
   std::chrono::milliseconds start{60'000};  ///< to start and meet
   std::chrono::milliseconds reply{60'000};  ///< to answer
 };
@@ -166,7 +166,7 @@ class RankConversation {
  public:
   /// Waits until the ranks have met. Throws Error for an invalid greeting, Interrupted if `give_up` returns
   /// true.
-  RankConversation(RankGroup& ranks, RankPatience patience, std::function<bool()> give_up);
+  RankConversation(RankGroup& ranks, RankTimeouts timeouts, std::function<bool()> give_up);
 
   /// By rank.
   const std::vector<RankHello>& hellos() const { return hellos_; }
@@ -181,10 +181,10 @@ class RankConversation {
   void require_id(std::size_t rank, const Json& reply);
 
   RankGroup& ranks_;
-  RankPatience patience_;
+  RankTimeouts timeouts_;
   std::function<bool()> give_up_;
   std::vector<RankHello> hellos_;
-  std::uint64_t asked_ = 0;  ///< of the last request
+  std::uint64_t last_request_ = 0;  ///< of the last request
 };
 
 /// The first rank's reason, or "".

@@ -17,24 +17,24 @@
 #include "headroom/base/text.h"
 #include "headroom/process/channel.h"
 #include "headroom/ranks/rank_environment.h"
-#include "headroom/ranks/rank_meeting.h"
+#include "headroom/ranks/rank_rendezvous.h"
 
 namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRelayLook{200};
+constexpr milliseconds kRelayPoll{200};
 /// Limit for an unknown peer to introduce itself.
 constexpr milliseconds kIntroduction{5000};
-constexpr milliseconds kAgain{50};
+constexpr milliseconds kRetryInterval{50};
 /// Limit for a rank's process to end once asked.
 constexpr milliseconds kEnd{5000};
 
 using Ranks = std::vector<std::optional<Channel>>;  ///< by rank; rank 0 is empty
 
 /// Limit for an unknown peer.
-constexpr std::size_t kLongestIntroduction = 4 << 10;
+constexpr std::size_t kMaxIntroductionBytes = 4 << 10;
 
 // Leader and rank authenticate each other first:
 //
@@ -67,23 +67,23 @@ std::string nonce_of(const Json& json) {
 }
 
 /// Unidentified connections to rank 0. None blocks another, or ends the job unless it proves membership.
-class Door {
+class PendingConnections {
  public:
-  Door(const RankPlace& place, milliseconds timeout)
+  PendingConnections(const RankPlace& place, milliseconds timeout)
       : place_(place), listener_(place, timeout), ranks_(static_cast<std::size_t>(place.size)) {}
 
   void wait() {
     std::vector<pollfd> files{{listener_.fd(), POLLIN, 0}};
-    for (const Visitor& visitor : visitors_) files.push_back({visitor.channel.fd(), POLLIN, 0});
-    ::poll(files.data(), files.size(), static_cast<int>(kRelayLook.count()));
+    for (const PendingConnection& pending : pending_) files.push_back({pending.channel.fd(), POLLIN, 0});
+    ::poll(files.data(), files.size(), static_cast<int>(kRelayPoll.count()));
     if (auto channel = listener_.accept()) {
-      channel->limit_lines(kLongestIntroduction);
-      visitors_.push_back({std::move(*channel), Deadline(kIntroduction), {random_nonce()}});
-      say(visitors_.back(), {{"greeting", kGreeting}, {"nonce", visitors_.back().nonces.leader}});
+      channel->limit_lines(kMaxIntroductionBytes);
+      pending_.push_back({std::move(*channel), Deadline(kIntroduction), {random_nonce()}});
+      send(pending_.back(), {{"greeting", kGreeting}, {"nonce", pending_.back().nonces.leader}});
       // Drop the oldest.
-      if (visitors_.size() > ranks_.size() + kMostStrangers) refuse(0);
+      if (pending_.size() > ranks_.size() + kMaxPending) refuse(0);
     }
-    for (std::size_t i = visitors_.size(); i-- > 0;) hear(i);
+    for (std::size_t i = pending_.size(); i-- > 0;) read_introduction(i);
   }
 
   std::vector<std::string> missing() const {
@@ -103,38 +103,38 @@ class Door {
   }
 
  private:
-  static constexpr std::size_t kMostStrangers = 64;
-  struct Visitor {
+  static constexpr std::size_t kMaxPending = 64;
+  struct PendingConnection {
     Channel channel;
     Deadline deadline;
     Nonces nonces;
   };
 
   /// Whether the token proves membership.
-  bool is_sure() const { return place_.on_one_machine() || !place_.token.empty(); }
+  bool can_authenticate() const { return place_.is_single_machine() || !place_.token.empty(); }
 
-  void refuse(std::size_t visitor) {
-    visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(visitor));
+  void refuse(std::size_t pending) {
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(pending));
     ++refused_;
   }
 
   /// Never blocks.
-  static void say(Visitor& visitor, const Json& message) {
-    visitor.channel.write_line(dump_json(message), milliseconds(0));
+  static void send(PendingConnection& pending, const Json& message) {
+    pending.channel.write_line(dump_json(message), milliseconds(0));
   }
 
-  void hear(std::size_t index) {
-    Visitor& visitor = visitors_[index];
+  void read_introduction(std::size_t index) {
+    PendingConnection& pending = pending_[index];
     std::string line;
-    const Channel::Status status = visitor.channel.read_line(line, milliseconds(0));
-    if (status == Channel::Status::kTimeout && !visitor.deadline.over()) return;
+    const Channel::Status status = pending.channel.read_line(line, milliseconds(0));
+    if (status == Channel::Status::kTimeout && !pending.deadline.over()) return;
     if (status != Channel::Status::kLine) return refuse(index);
     try {
-      const Json told = parse_json(line, "an introduction");
-      if (!visitor.nonces.rank.empty()) return admit(told, index);
-      older_ = older_ || (told.is_object() && told.contains("rank"));
-      visitor.nonces.rank = nonce_of(told);
-      say(visitor, {{"proof", visitor.nonces.leader_proof(place_.token)}});
+      const Json announced = parse_json(line, "an introduction");
+      if (!pending.nonces.rank.empty()) return admit(announced, index);
+      older_ = older_ || (announced.is_object() && announced.contains("rank"));
+      pending.nonces.rank = nonce_of(announced);
+      send(pending, {{"proof", pending.nonces.leader_proof(place_.token)}});
     } catch (const RankLost&) {
       throw;
     } catch (const Error&) {
@@ -142,29 +142,30 @@ class Door {
     }
   }
 
-  void admit(const Json& told, std::size_t index) {
-    const int number = json_member_as<int>(told, "rank", ""), size = json_member_as<int>(told, "size", "");
-    const std::string proof = visitors_[index].nonces.rank_proof(place_.token, number, size);
-    if (!equal_secrets(json_string(told, "proof", ""), proof)) return refuse(index);
+  void admit(const Json& announced, std::size_t index) {
+    const int number = json_member_as<int>(announced, "rank", ""),
+              size = json_member_as<int>(announced, "size", "");
+    const std::string proof = pending_[index].nonces.rank_proof(place_.token, number, size);
+    if (!constant_time_equal(json_string(announced, "proof", ""), proof)) return refuse(index);
     if (size != place_.size) {
-      if (!is_sure()) return refuse(index);
+      if (!can_authenticate()) return refuse(index);
       throw RankLost(fmt::format("rank {} expects {} ranks, rank 0 expects {}: start all with one launcher",
                                  number, size, place_.size));
     }
     const auto rank = static_cast<std::size_t>(number);
     if (number < 1 || rank >= ranks_.size() || ranks_[rank]) {
-      if (!is_sure()) return refuse(index);
+      if (!can_authenticate()) return refuse(index);
       throw RankLost(fmt::format("two processes claim to be rank {} of {}", number, size));
     }
-    visitors_[index].channel.limit_lines(std::nullopt);
-    ranks_[rank] = std::move(visitors_[index].channel);
-    visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(index));
+    pending_[index].channel.limit_lines(std::nullopt);
+    ranks_[rank] = std::move(pending_[index].channel);
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 
   const RankPlace& place_;
-  MeetingListener listener_;
+  RendezvousListener listener_;
   Ranks ranks_;
-  std::vector<Visitor> visitors_;
+  std::vector<PendingConnection> pending_;
   std::size_t refused_ = 0;
   bool older_ = false;  ///< whether a peer spoke like an older version
 };
@@ -173,17 +174,19 @@ std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeou
                                      const std::function<bool()>& give_up) {
   if (place.size == 1) return Ranks(1);
   const Deadline deadline(timeout);
-  Door door(place, timeout);
-  for (std::vector<std::string> missing = door.missing(); !missing.empty(); missing = door.missing()) {
+  PendingConnections pending_connections(place, timeout);
+  for (std::vector<std::string> missing = pending_connections.missing(); !missing.empty();
+       missing = pending_connections.missing()) {
     if (give_up && give_up()) return std::nullopt;
     if (deadline.over()) {
       throw RankLost(fmt::format("{} {} of {} did not connect within {:g} s{}",
                                  missing.size() == 1 ? "rank" : "ranks", join(missing, ", "), place.size,
-                                 std::chrono::duration<double>(timeout).count(), door.refusals()));
+                                 std::chrono::duration<double>(timeout).count(),
+                                 pending_connections.refusals()));
     }
-    door.wait();
+    pending_connections.wait();
   }
-  return door.take();
+  return pending_connections.take();
 }
 
 class Relay {
@@ -193,21 +196,21 @@ class Relay {
   void run() {
     while (true) {
       const bool ended = rank_.child->poll_exit().has_value();
-      if (!carry_requests()) return end();
-      if (!carry(rank_.channel, leader_) || ended) return tell_loss();
+      if (!forward_requests()) return end();
+      if (!forward_lines(rank_.channel, leader_) || ended) return send_loss();
       pollfd files[] = {{leader_.fd(), POLLIN, 0},
                         {rank_.channel.fd(), POLLIN, 0},
                         {rank_.child->stdout_fd(), POLLIN, 0},
                         {rank_.child->stderr_fd(), POLLIN, 0},
                         {rank_.child->exit_fd(), POLLIN, 0}};
-      ::poll(files, std::size(files), static_cast<int>(kRelayLook.count()));
+      ::poll(files, std::size(files), static_cast<int>(kRelayPoll.count()));
       rank_.child->drain();
     }
   }
 
  private:
   /// Returns false at the end.
-  static bool carry(Channel& from, Channel& to) {
+  static bool forward_lines(Channel& from, Channel& to) {
     std::string line;
     while (true) {
       const Channel::Status status = from.read_line(line, milliseconds(0));
@@ -218,7 +221,7 @@ class Relay {
   }
 
   /// Answers requests to this process itself, as the rank may hang.
-  bool carry_requests() {
+  bool forward_requests() {
     std::string line;
     while (true) {
       const Channel::Status status = leader_.read_line(line, milliseconds(0));
@@ -252,11 +255,11 @@ class Relay {
     }
   }
 
-  [[noreturn]] void tell_loss() {
+  [[noreturn]] void send_loss() {
     const auto status = rank_.child->wait(kEnd);
     const std::string ending =
         status ? (status->signalled ? "was " : "ended with ") + status->text() : "closed its channel";
-    const std::string text = ending + last_words(*rank_.child);
+    const std::string text = ending + last_output(*rank_.child);
     leader_.write_line(kLostMark + text, kEnd);
     throw RankLost("the process of this rank " + text);
   }
@@ -266,12 +269,12 @@ class Relay {
   bool is_dismissed_ = false;
 };
 
-Error not_rank_0(const RankPlace& place, const std::string& why) {
+Error leader_error(const RankPlace& place, const std::string& why) {
   return Error(
       fmt::format("rank {} found no rank 0 of its job at {}: the listener {}; it may be another program, or "
                   "another version of headroom: {}, and start all ranks with one version",
-                  place.rank, meeting_name(place), why,
-                  place.on_one_machine() ? "end that program" : "choose another MASTER_PORT"));
+                  place.rank, rendezvous_name(place), why,
+                  place.is_single_machine() ? "end that program" : "choose another MASTER_PORT"));
 }
 
 /// Nothing if the connection closed or `give_up` returns true.
@@ -279,46 +282,46 @@ std::optional<std::string> line_of(Channel& listener, const RankPlace& place, co
                                    const std::function<bool()>& give_up) {
   std::string line;
   while (true) {
-    const Channel::Status status = listener.read_line(line, kRelayLook);
+    const Channel::Status status = listener.read_line(line, kRelayPoll);
     if (status == Channel::Status::kLine) return line;
-    if (status == Channel::Status::kTooLong) throw not_rank_0(place, "does not answer like rank 0");
+    if (status == Channel::Status::kTooLong) throw leader_error(place, "does not answer like rank 0");
     if (status == Channel::Status::kClosed || (give_up && give_up())) return std::nullopt;
-    if (deadline.over()) throw not_rank_0(place, "sends nothing");
+    if (deadline.over()) throw leader_error(place, "sends nothing");
   }
 }
 
 template <typename Read>
-std::string told_in(const std::string& line, const RankPlace& place, Read read) {
+std::string parse_reply(const std::string& line, const RankPlace& place, Read read) {
   try {
     return read(parse_json(line, "an introduction"));
   } catch (const Error&) {
-    throw not_rank_0(place, "does not answer like rank 0");
+    throw leader_error(place, "does not answer like rank 0");
   }
 }
 
-std::string nonce_in_greeting(const Json& told) {
-  if (json_member_as<int>(told, "greeting", "") != kGreeting) throw Error("another version");
-  return nonce_of(told);
+std::string nonce_in_greeting(const Json& announced) {
+  if (json_member_as<int>(announced, "greeting", "") != kGreeting) throw Error("another version");
+  return nonce_of(announced);
 }
 
 /// Authenticates `listener`, then introduces this rank. Returns false if the connection closed or `give_up`
 /// returns true. Throws Error if it is not the leader.
 bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& deadline,
                  const std::function<bool()>& give_up) {
-  listener.limit_lines(kLongestIntroduction);
+  listener.limit_lines(kMaxIntroductionBytes);
   const auto greeting = line_of(listener, place, deadline, give_up);
   if (!greeting) return false;
-  const Nonces nonces{told_in(*greeting, place, nonce_in_greeting), random_nonce()};
+  const Nonces nonces{parse_reply(*greeting, place, nonce_in_greeting), random_nonce()};
   listener.write_line(dump_json(Json{{"nonce", nonces.rank}}), kIntroduction);
   const auto answer = line_of(listener, place, deadline, give_up);
   if (!answer) return false;
   const std::string proof =
-      told_in(*answer, place, [](const Json& told) { return json_string(told, "proof", ""); });
-  if (!equal_secrets(proof, nonces.leader_proof(place.token))) {
+      parse_reply(*answer, place, [](const Json& announced) { return json_string(announced, "proof", ""); });
+  if (!constant_time_equal(proof, nonces.leader_proof(place.token))) {
     throw Error(
         fmt::format("rank {} found no rank 0 of its job at {}: the listener {}; give all ranks the same "
                     "token, or choose another MASTER_PORT if another job uses this one",
-                    place.rank, meeting_name(place),
+                    place.rank, rendezvous_name(place),
                     place.token.empty() ? "has a HEADROOM_RANK_TOKEN, this rank has none"
                                         : "does not prove that it has this rank's HEADROOM_RANK_TOKEN"));
   }
@@ -338,13 +341,13 @@ std::optional<Channel> find_leader(const RankPlace& place, milliseconds timeout,
   const milliseconds introduction = std::min(timeout, kIntroduction);
   // An earlier job's leader may be closing, or a busy one may drop us.
   for (std::optional<Deadline> closing;;) {
-    auto listener = connect_to_meeting(place, deadline, timeout, give_up);
+    auto listener = connect_to_rendezvous(place, deadline, timeout, give_up);
     if (!listener) return std::nullopt;
     if (meet_leader(*listener, place, Deadline(introduction), give_up)) return listener;
     if (give_up && give_up()) return std::nullopt;
     if (!closing) closing.emplace(introduction);
-    if (closing->over()) throw not_rank_0(place, "closes the connection");
-    std::this_thread::sleep_for(kAgain);
+    if (closing->over()) throw leader_error(place, "closes the connection");
+    std::this_thread::sleep_for(kRetryInterval);
   }
 }
 
@@ -355,12 +358,12 @@ std::optional<RankGroup> lead_ranks(const RankPlace& place, const RankCommand& c
   std::optional<Ranks> ranks = await_followers(place, timeout, give_up);
   if (!ranks) return std::nullopt;
   ReservedPort port(command.port);
-  RankPlace told = place;
-  told.meeting = Meeting{place.meeting ? place.meeting->address : "127.0.0.1", port.number()};
+  RankPlace announced = place;
+  announced.meeting = Rendezvous{place.meeting ? place.meeting->address : "127.0.0.1", port.number()};
   const std::string meeting =
-      dump_json(Json{{"address", told.meeting->address}, {"port", told.meeting->port}});
+      dump_json(Json{{"address", announced.meeting->address}, {"port", announced.meeting->port}});
   std::vector<RankMember> members;
-  members.push_back(start_rank(command, told));
+  members.push_back(start_rank(command, announced));
   for (std::size_t rank = 1; rank < ranks->size(); ++rank) {
     Channel& follower = *(*ranks)[rank];
     follower.write_line(meeting, kIntroduction);
@@ -377,16 +380,16 @@ bool follow_leader(const RankPlace& place, const RankCommand& command, milliseco
   std::string line;
   for (auto status = Channel::Status::kTimeout; status != Channel::Status::kLine;) {
     if (give_up && give_up()) return false;
-    status = leader->read_line(line, kRelayLook);
+    status = leader->read_line(line, kRelayPoll);
     const bool is_waiting = status == Channel::Status::kTimeout && !deadline.over();
     if (!is_waiting && status != Channel::Status::kLine)
       throw RankLost(fmt::format("rank 0 ended before all {} ranks had connected", place.size));
   }
-  RankPlace told = place;
+  RankPlace announced = place;
   const Json meeting = parse_json(line, "the message of rank 0");
-  told.meeting =
-      Meeting{json_string(meeting, "address", ""), json_member_as<std::uint16_t>(meeting, "port", "")};
-  Relay(std::move(*leader), start_rank(command, told)).run();
+  announced.meeting =
+      Rendezvous{json_string(meeting, "address", ""), json_member_as<std::uint16_t>(meeting, "port", "")};
+  Relay(std::move(*leader), start_rank(command, announced)).run();
   return true;
 }
 

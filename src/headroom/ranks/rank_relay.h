@@ -10,8 +10,8 @@
 namespace headroom {
 
 // Under torchrun, mpirun or srun one of our programs runs per rank and starts its rank's process. Rank 0's
-// program leads; the others connect to it (rank_meeting.h) and relay lines. Both sides prove that they know
-// HEADROOM_RANK_TOKEN, the leader first. Untrusted input never ends a job.
+// program leads; the others connect to it (rank_rendezvous.h) and relay lines. Both sides prove that they
+// know HEADROOM_RANK_TOKEN, the leader first. Untrusted input never ends a job.
 
 /// Waits for the other ranks and starts its own. Ignores command.ranks. Nothing if `give_up` returns true.
 /// Throws RankLost naming late ranks, Error if they cannot meet.

@@ -38,7 +38,7 @@ DispatchExpectation expectation_of(const toml::table& table, const std::string& 
   for (const auto& [key, value] : table) {
     if (std::ranges::find(kExpectationKeys, key.str()) != kExpectationKeys.end()) continue;
     refuse_at(key.source(), source,
-              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kExpectationKeys) +
+              "unknown key " + quote(key.str()) + did_you_mean(key.str(), kExpectationKeys) +
                   "; an expectation has " + join(kExpectationKeys, ", "));
   }
   DispatchExpectation expectation;
@@ -69,7 +69,7 @@ std::vector<DispatchExpectation> parse_dispatch_expectations(std::string_view te
     const toml::array* tables = node.as_array();
     if (key.str() != "expect" || tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
       refuse_at(key.source(), source,
-                "expected only [[expect]] tables, but " + in_quotes(key.str()) + " is not one");
+                "expected only [[expect]] tables, but " + quote(key.str()) + " is not one");
     }
     for (const toml::node& table : *tables) {
       expectations.push_back(expectation_of(*table.as_table(), source));

@@ -21,9 +21,9 @@ double share(const Record& record, Column ProcessSamples::*column, const Count& 
 }
 
 /// Whether the median of preempted samples differs from the rest's, if comparable.
-bool preemption_shows(const Record& record) {
+bool preemption_matters(const Record& record) {
   constexpr std::size_t kEnough = 5;
-  constexpr double kShows = 0.01;
+  constexpr double kMinDifference = 0.01;
   std::vector<double> preempted, others;
   for (const ProcessSamples& process : record.samples) {
     for (std::size_t i = process.warmup; i < std::min(process.values.size(), process.noise.size()); ++i)
@@ -32,7 +32,7 @@ bool preemption_shows(const Record& record) {
   }
   if (preempted.empty() || others.size() < kEnough) return true;
   const double usual = median(others);
-  return std::fabs(median(preempted) - usual) > kShows * std::fabs(usual);
+  return std::fabs(median(preempted) - usual) > kMinDifference * std::fabs(usual);
 }
 
 }  // namespace
@@ -50,13 +50,13 @@ Disturbance disturbance_of(const Record& record) {
           share(record, &ProcessSamples::device, throttled)};
 }
 
-std::vector<std::string> troubles_of(const Record& record) {
+std::vector<std::string> disturbance_reasons(const Record& record) {
   const Disturbance found = disturbance_of(record);
   std::vector<std::string> troubles;
   if (record.busy_cpus > 0) troubles.emplace_back("busy with other programs");
   // Commands are always preempted now and then; a kernel's sample lasts milliseconds.
   const bool is_short = record.instrument != Instrument::kCommands;
-  if (is_short && found.preempted > kPreemptedShare && preemption_shows(record))
+  if (is_short && found.preempted > kPreemptedShare && preemption_matters(record))
     troubles.emplace_back("preempted by the kernel");
   if (found.stolen >= kDisturbedShare) troubles.emplace_back("interrupted by the hypervisor");
   if (found.throttled >= kDisturbedShare) troubles.emplace_back("throttled");

@@ -24,6 +24,6 @@ Disturbance disturbance_of(const Record& record);
 
 /// Returns reasons to distrust the record (load, preemption, steal time, clocks, CPU quota) as phrases that
 /// follow "was".
-std::vector<std::string> troubles_of(const Record& record);
+std::vector<std::string> disturbance_reasons(const Record& record);
 
 }  // namespace headroom

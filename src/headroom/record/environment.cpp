@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kBlas = "BLAS";
 
-std::string text_in(const Environment::Dependency& dependency, const char* key) {
+std::string text_or_empty(const Environment::Dependency& dependency, const char* key) {
   const auto found = dependency.extra_info.find(key);
   return found == dependency.extra_info.end() ? "" : found->second;
 }
@@ -43,9 +43,9 @@ std::string reference_blas_text(std::span<const Record> records) {
   for (const Record& record : records) {
     if (!record.environment) continue;
     for (const auto& [key, dependency] : record.environment->dependencies) {
-      if (!key.starts_with(kBlas) || text_in(dependency, "name") != kReferenceBlas) continue;
-      const std::string runner = text_in(dependency, "runner");
-      if (runner == record.runner) files[runner] = text_in(dependency, "file");
+      if (!key.starts_with(kBlas) || text_or_empty(dependency, "name") != kReferenceBlas) continue;
+      const std::string runner = text_or_empty(dependency, "runner");
+      if (runner == record.runner) files[runner] = text_or_empty(dependency, "file");
     }
   }
   std::string text;

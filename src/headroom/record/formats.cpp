@@ -29,9 +29,9 @@ Format headroom_json_format(), oss_v3_format(), seed_csv_format(), seed_jsonl_fo
 namespace {
 
 std::string first_line(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  const std::string line(trimmed(text.substr(0, std::min(text.find('\n'), kLongest))));
-  return text.find('\n') > kLongest ? line + "..." : line;
+  constexpr std::size_t kMaxLength = 60;
+  const std::string line(trimmed(text.substr(0, std::min(text.find('\n'), kMaxLength))));
+  return text.find('\n') > kMaxLength ? line + "..." : line;
 }
 
 /// Reads the first bytes.
@@ -109,7 +109,7 @@ std::vector<Record> read_as(const Format& format, const PaddedText& text, const 
 /// Throws Error naming the format, and a better one if the content looks like it.
 std::vector<Record> read_forced(const Format& format, const PaddedText& text, const std::string& source) {
   if (format.read == nullptr) {
-    throw Error("the format " + in_quotes(format.name) +
+    throw Error("the format " + quote(format.name) +
                 " can be written but not read; headroom reads: " + join(readable_formats(), ", "));
   }
   try {
@@ -124,10 +124,10 @@ std::vector<Record> read_forced(const Format& format, const PaddedText& text, co
 
 /// Throws Error if log lines precede JSON of a known format.
 void refuse_text_before_json(std::string_view text, const std::string& source) {
-  constexpr std::size_t kHead = std::size_t{64} << 10, kMostTries = 16;
+  constexpr std::size_t kHead = std::size_t{64} << 10, kMaxTries = 16;
   if (is_json(text)) return;
   std::size_t line = 1, tries = 0;
-  for (std::size_t end = text.find('\n'); end < kHead && tries < kMostTries; end = text.find('\n', end + 1)) {
+  for (std::size_t end = text.find('\n'); end < kHead && tries < kMaxTries; end = text.find('\n', end + 1)) {
     ++line;
     const std::string_view rest = text.substr(end + 1);
     if (!rest.starts_with('{') && !rest.starts_with('[')) continue;
@@ -135,7 +135,7 @@ void refuse_text_before_json(std::string_view text, const std::string& source) {
     if (const Format* format = format_of_text(rest)) {
       throw Error(
           fmt::format("{}: line 1 is not JSON: {}; the {} begins at line {}, remove the lines before it",
-                      source, in_quotes(first_line(text)), format->summary, line));
+                      source, quote(first_line(text)), format->summary, line));
     }
   }
 }
@@ -157,8 +157,7 @@ const Format& format_named(std::string_view name) {
     if (name == format.name) return format;
     known.emplace_back(format.name);
   }
-  throw Error("unknown format " + in_quotes(name) + did_you_mean(name, known) +
-              "; known: " + join(known, ", "));
+  throw Error("unknown format " + quote(name) + did_you_mean(name, known) + "; known: " + join(known, ", "));
 }
 
 std::vector<std::string> readable_formats() {
@@ -187,7 +186,7 @@ const Format* format_of_file_name(const std::filesystem::path& path) {
 void write_records(const std::filesystem::path& path, const Format& format,
                    const std::vector<Record>& records) {
   if (format.write == nullptr) {
-    throw Error("the format " + in_quotes(format.name) + " can be read but not written");
+    throw Error("the format " + quote(format.name) + " can be read but not written");
   }
   std::string previous;
   if (format.appends && std::filesystem::is_regular_file(path)) previous = read_file(path);
@@ -228,7 +227,7 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
                   ": is UTF-16, as PowerShell's > writes it; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
     }
     refuse_text_before_json(text.view(), source);
-    const std::string tool = unread_tool(FileOutline(text.view()));
+    const std::string tool = unsupported_tool(FileOutline(text.view()));
     if (!tool.empty()) {
       throw Error(fmt::format("{}: looks like {}, which headroom does not read; it reads: {}", source, tool,
                               join(readable_formats(), ", ")));

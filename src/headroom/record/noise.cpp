@@ -54,7 +54,7 @@ NoiseSeries::~NoiseSeries() = default;
 
 /// nullptr if constant.
 template <typename Field>
-const std::vector<Field>* NoiseSeries::differing(Field SampleNoise::*field) const {
+const std::vector<Field>* NoiseSeries::varying_column(Field SampleNoise::*field) const {
   if (!columns_) return nullptr;
   const std::vector<Field>* found = nullptr;
   if constexpr (std::is_same_v<Field, double>) {
@@ -69,7 +69,7 @@ const std::vector<Field>* NoiseSeries::differing(Field SampleNoise::*field) cons
 
 template <typename Field>
 Field NoiseSeries::value(std::size_t index, Field SampleNoise::*field) const {
-  const std::vector<Field>* each = differing(field);
+  const std::vector<Field>* each = varying_column(field);
   return each == nullptr ? same_.*field : (*each)[index];
 }
 
@@ -81,7 +81,7 @@ SampleNoise NoiseSeries::operator[](std::size_t index) const {
 
 template <typename Field>
 std::size_t NoiseSeries::count_positive(Field SampleNoise::*field) const {
-  const std::vector<Field>* each = differing(field);
+  const std::vector<Field>* each = varying_column(field);
   if (each == nullptr) return same_.*field > 0 ? count_ : 0;
   return static_cast<std::size_t>(std::ranges::count_if(*each, [](Field value) { return value > 0; }));
 }
@@ -90,7 +90,7 @@ void NoiseSeries::push_back(const SampleNoise& noise) {
   if (empty()) same_ = noise;
   for_each_column([&](auto field, auto column) {
     const auto value = noise.*field;
-    if (!has_own(column) && same_bits(same_.*field, value)) return;
+    if (!has_column(column) && same_bits(same_.*field, value)) return;
     own(field, column).push_back(value);
   });
   ++count_;
@@ -104,7 +104,7 @@ void NoiseSeries::append(const NoiseSeries& other) {
 void NoiseSeries::set(std::size_t index, const SampleNoise& noise) {
   for_each_column([&](auto field, auto column) {
     const auto value = noise.*field;
-    if (!has_own(column) && same_bits(same_.*field, value)) return;
+    if (!has_column(column) && same_bits(same_.*field, value)) return;
     own(field, column)[index] = value;
   });
 }
@@ -113,7 +113,7 @@ void NoiseSeries::resize(std::size_t count) {
   if (count == 0) *this = {};
   for_each_column([&](auto field, auto column) {
     const bool are_zero = empty() || count <= count_ || same_bits(same_.*field, {});
-    if (has_own(column) || !are_zero) own(field, column).resize(count);
+    if (has_column(column) || !are_zero) own(field, column).resize(count);
   });
   count_ = count;
 }
@@ -129,7 +129,7 @@ void NoiseSeries::set_column(Field SampleNoise::*field, std::vector<Field>&& val
     if constexpr (std::is_same_v<decltype(of_sample), Field SampleNoise::*>) {
       if (of_sample != field) return;
       if (all_same) {
-        if (has_own(column)) (*columns_).*column = {};
+        if (has_column(column)) (*columns_).*column = {};
         same_.*field = values.front();
       } else if (values.size() < kManyValues) {
         own(field, column).assign(values.begin(), values.end());
@@ -141,7 +141,7 @@ void NoiseSeries::set_column(Field SampleNoise::*field, std::vector<Field>&& val
 }
 
 template <typename Column>
-bool NoiseSeries::has_own(Column Columns::*column) const {
+bool NoiseSeries::has_column(Column Columns::*column) const {
   return columns_ && !((*columns_).*column).empty();
 }
 

@@ -49,9 +49,9 @@ class NoiseSeries {
   template <typename Work>
   void for_each_column(const Work& work);
   template <typename Field>
-  const std::vector<Field>* differing(Field SampleNoise::*field) const;
+  const std::vector<Field>* varying_column(Field SampleNoise::*field) const;
   template <typename Column>
-  bool has_own(Column Columns::*column) const;
+  bool has_column(Column Columns::*column) const;
   template <typename Field>
   std::vector<Field>& own(Field SampleNoise::*field, std::vector<Field> Columns::*column);
 

@@ -59,7 +59,7 @@ std::string sentence(const Note& note) {
           100 * first, 100 * second, note.text);
     case NoteKind::kTimeCap:
       return "time cap: stopped before the precision goal";
-    case NoteKind::kAsManyAsAsked:
+    case NoteKind::kExactRounds:
       return "as many runs as were asked for";
     case NoteKind::kBusy:
       return fmt::format("busy: {:.1f} of {:.0f} CPUs were at work for other programs {}", first, second,

@@ -27,10 +27,10 @@ enum class NoteKind {
   kAboveUnstableLimit,  ///< share of an unstable limit
   kOtherPages,          ///< shares in huge pages of the case and its limit; the limit
   kTimeCap,
-  kAsManyAsAsked,  ///< kMaxSamples was the goal, not a cap
-  kBusy,           ///< busy CPUs, all CPUs; when, and evidence
-  kQuota,          ///< s held up by a cgroup quota, total s
-  kFailedRuns,     ///< failed runs, all runs, exit code or negative signal
+  kExactRounds,  ///< kMaxSamples was the goal, not a cap
+  kBusy,         ///< busy CPUs, all CPUs; when, and evidence
+  kQuota,        ///< s held up by a cgroup quota, total s
+  kFailedRuns,   ///< failed runs, all runs, exit code or negative signal
 };
 
 struct Note {

@@ -10,12 +10,12 @@ namespace headroom {
 
 // Bounds of the magnitude of every number of a result, 0 excepted. Sums, squares and ratios of such numbers
 // stay finite.
-inline constexpr double kLeastMagnitude = 1e-100, kMostMagnitude = 1e100;
+inline constexpr double kMinMagnitude = 1e-100, kMaxMagnitude = 1e100;
 
 /// False for NaN.
 constexpr bool is_bounded(double number) {
   const double magnitude = number < 0 ? -number : number;
-  return magnitude == 0 || (magnitude >= kLeastMagnitude && magnitude <= kMostMagnitude);
+  return magnitude == 0 || (magnitude >= kMinMagnitude && magnitude <= kMaxMagnitude);
 }
 
 /// Makes a record with a number beyond the bounds a failed one without numbers. Its reason names the number,

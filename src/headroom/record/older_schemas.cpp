@@ -101,7 +101,7 @@ void take_bucket_size(Record& record) {
   }
 }
 
-std::vector<double> numbers_in(std::string_view sentence) {
+std::vector<double> parse_numbers(std::string_view sentence) {
   std::vector<double> numbers;
   for (std::size_t at = 0; at < sentence.size();) {
     double number = 0;
@@ -114,7 +114,7 @@ std::vector<double> numbers_in(std::string_view sentence) {
   return numbers;
 }
 
-std::string in_parentheses(const std::string& sentence) {
+std::string parenthesised_text(const std::string& sentence) {
   const std::size_t open = sentence.find('('), close = sentence.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close < open) return {};
   return sentence.substr(open + 1, close - open - 1);
@@ -142,7 +142,7 @@ constexpr std::array<OldSentence, 18> kOldSentences{{
     {"above its limit (", NoteKind::kAboveLimit, 1},
     {"pages: ", NoteKind::kOtherPages, 2},
     {"time cap: ", NoteKind::kTimeCap},
-    {"as many runs as were asked for", NoteKind::kAsManyAsAsked},
+    {"as many runs as were asked for", NoteKind::kExactRounds},
     {"busy: ", NoteKind::kBusy, 2},
     {"quota: ", NoteKind::kQuota, 2},
     {"failed: ", NoteKind::kFailedRuns, 3},
@@ -155,13 +155,13 @@ bool take_text(StringMap& texts, const char* key, std::string& taken) {
   return true;
 }
 
-std::string text_in(const StringMap& texts, const char* key) {
+std::string text_or_empty(const StringMap& texts, const char* key) {
   const auto found = texts.find(key);
   return found == texts.end() ? std::string() : found->second;
 }
 
 /// Parses "48 KiB, 35.8 MiB"; empty if invalid.
-std::vector<std::int64_t> sizes_in(const std::string& text) {
+std::vector<std::int64_t> parse_sizes(const std::string& text) {
   std::vector<std::int64_t> sizes;
   if (text.empty()) return sizes;
   for (const std::string& size : split(text, ',')) {
@@ -173,7 +173,7 @@ std::vector<std::int64_t> sizes_in(const std::string& text) {
   return sizes;
 }
 
-std::optional<double> share_in(const std::string& text) {
+std::optional<double> parse_percent(const std::string& text) {
   const auto percent = to_number(split(text, ' ').front());
   return percent ? std::optional(*percent / 100) : std::nullopt;
 }
@@ -188,8 +188,8 @@ void complete_ratio(RatioToOther& ratio) {
 
 void complete_slowest(Record& record) {
   const StringMap& texts = record.metric.extra_info;
-  const auto rank = to_integer(text_in(texts, "slowest rank"));
-  const auto share = to_number(text_in(texts, "slowest share"));
+  const auto rank = to_integer(text_or_empty(texts, "slowest rank"));
+  const auto share = to_number(text_or_empty(texts, "slowest share"));
   if (rank && *rank >= 0 && share) record.slowest = Record::Slowest{static_cast<std::size_t>(*rank), *share};
 }
 
@@ -213,12 +213,12 @@ void take_members_from_texts(Record& record) {
 Note note_of_sentence(const std::string& sentence) {
   const auto* known = std::ranges::find_if(
       kOldSentences, [&](const OldSentence& one) { return sentence.starts_with(one.begin); });
-  const std::vector<double> numbers = numbers_in(sentence);
+  const std::vector<double> numbers = parse_numbers(sentence);
   if (known == kOldSentences.end() || numbers.size() < known->numbers) return sentence;
   Note note(known->kind);
   std::copy_n(numbers.begin(), known->numbers, note.numbers.begin());
   if (note.kind == NoteKind::kThrottled || note.kind == NoteKind::kOtherPages)
-    note.text = in_parentheses(sentence);
+    note.text = parenthesised_text(sentence);
   if (note.kind == NoteKind::kBusy) {
     constexpr std::string_view kBefore = "other programs ";
     const std::size_t at = sentence.find(kBefore);
@@ -252,9 +252,10 @@ void complete_old_record(Record& record, const std::vector<std::string>& notes) 
   for (const std::string& note : notes) record.notes.push_back(note_of_sentence(note));
   take_members_from_texts(record);
   record.instrument = instrument_by_names(record);
-  if (record.instrument == Instrument::kImport) record.tool = text_in(record.benchmark.extra_info, "tool");
+  if (record.instrument == Instrument::kImport)
+    record.tool = text_or_empty(record.benchmark.extra_info, "tool");
   complete_slowest(record);
-  record.huge_pages = share_in(text_in(record.model.extra_info, kHugePagesKey));
+  record.huge_pages = parse_percent(text_or_empty(record.model.extra_info, kHugePagesKey));
   if (std::string look; take_text(record.metric.extra_info, "look", look))
     record.look = look == "last" ? Look::kLast : Look::kRunning;
   if (record.ratio) complete_ratio(*record.ratio);
@@ -265,23 +266,23 @@ void complete_old_environment(Environment& environment, const JsonPath& path) {
   InstrumentOptions& options = environment.options;
   const JsonPath texts(path, "extra_info");
   options.per_rank = std::ranges::find(environment.command, "--per-rank") != environment.command.end();
-  options.margin = to_number(text_in(environment.extra_info, "margin"));
-  if (text_in(environment.extra_info, "hardware_counters") == "user space only")
+  options.margin = to_number(text_or_empty(environment.extra_info, "margin"));
+  if (text_or_empty(environment.extra_info, "hardware_counters") == "user space only")
     options.counters = CounterScope::kUserSpace;
   if (std::string text; take_text(environment.extra_info, "cache_run", text))
     options.cache_run = parse_json(text, JsonPath(texts, "cache_run").text());
   if (std::string text; take_text(environment.extra_info, "dispatch_expectations", text))
     options.expectations = parse_dispatch_expectations(text, JsonPath(texts, "dispatch_expectations").text());
   for (Environment::Runner& machine : environment.machines) {
-    machine.cache_bytes = sizes_in(text_in(machine.extra_info, "caches"));
-    const std::vector<std::int64_t> l2 = sizes_in(text_in(machine.extra_info, "gpu_l2"));
+    machine.cache_bytes = parse_sizes(text_or_empty(machine.extra_info, "caches"));
+    const std::vector<std::int64_t> l2 = parse_sizes(text_or_empty(machine.extra_info, "gpu_l2"));
     if (l2.size() == 1) machine.gpu_l2_bytes = l2.front();
   }
 }
 
 void complete_early_options(Environment& environment) {
   InstrumentOptions& options = environment.options;
-  const std::string counters = text_in(environment.extra_info, "hardware_counters");
+  const std::string counters = text_or_empty(environment.extra_info, "hardware_counters");
   constexpr std::string_view kNone = "none: ";
   if (options.counters == CounterScope::kUnknown && counters.starts_with(kNone)) {
     options.counters = CounterScope::kNone;
@@ -297,7 +298,7 @@ void take_numbers_from_texts(Record& record) {
   if (record.instrument != Instrument::kDdp && record.instrument != Instrument::kCache) return;
   for (const char* name : {"bytes", "tensors", "saves"}) {
     StringMap& texts = record.metric.extra_info;
-    const auto number = to_number(text_in(texts, name));
+    const auto number = to_number(text_or_empty(texts, name));
     if (!number) continue;
     record.metric.numbers.emplace(name, *number);
     texts.erase(name);

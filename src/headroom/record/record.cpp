@@ -36,7 +36,7 @@ std::string axis_identity(const AxisValues::value_type& axis) {
   // Tools differ in dtype names.
   std::string text = axis.first;
   text += '=';
-  if (axis.second.is_text_like_another()) {
+  if (axis.second.is_ambiguous_text()) {
     append_json_string(text, axis.second.text());
     return text;
   }
@@ -87,7 +87,7 @@ std::size_t text_hash(const std::string& text) {
   return std::hash<std::string_view>()(written);
 }
 
-bool written_alike(const Record& a, const Record& b) {
+bool same_fields(const Record& a, const Record& b) {
   return a.model.name == b.model.name && a.axes == b.axes && a.benchmark.name == b.benchmark.name &&
          a.benchmark.mode == b.benchmark.mode && a.benchmark.dtype == b.benchmark.dtype &&
          a.model.backend == b.model.backend && a.device == b.device && a.caches == b.caches &&
@@ -122,7 +122,7 @@ std::string AxisValue::text() const {
   return std::get<std::string>(value_);
 }
 
-bool AxisValue::is_text_like_another() const {
+bool AxisValue::is_ambiguous_text() const {
   const auto* text = std::get_if<std::string>(&value_);
   return text != nullptr && AxisValue(*text).value_.index() != value_.index();
 }
@@ -321,7 +321,7 @@ std::size_t case_hash(const Record& record) {
 }
 
 bool same_case(const Record& a, const Record& b) {
-  return written_alike(a, b) || case_identity(a) == case_identity(b);
+  return same_fields(a, b) || case_identity(a) == case_identity(b);
 }
 
 std::size_t identity_hash(const Record& record) {
@@ -329,7 +329,7 @@ std::size_t identity_hash(const Record& record) {
 }
 
 bool same_identity(const Record& a, const Record& b) {
-  return (metric_identity(a) == metric_identity(b) && written_alike(a, b)) || identity(a) == identity(b);
+  return (metric_identity(a) == metric_identity(b) && same_fields(a, b)) || identity(a) == identity(b);
 }
 
 namespace {
@@ -338,7 +338,7 @@ namespace {
 class BoundsCheck {
  public:
   template <typename... Parts>
-  void look(double number, fmt::format_string<Parts...> path, Parts&&... parts) {
+  void test(double number, fmt::format_string<Parts...> path, Parts&&... parts) {
     if (number_ || is_bounded(number) || std::isnan(number)) return;
     number_ = number;
     path_ = fmt::format(path, std::forward<Parts>(parts)...);
@@ -347,7 +347,7 @@ class BoundsCheck {
   explicit operator bool() const { return number_.has_value(); }
   std::string text() const {
     return fmt::format("{}: {:g} is no measurement; a number is 0 or from {:g} to {:g}", path_, *number_,
-                       kLeastMagnitude, kMostMagnitude);
+                       kMinMagnitude, kMaxMagnitude);
   }
 
  private:
@@ -355,47 +355,47 @@ class BoundsCheck {
   std::string path_;
 };
 
-void look_at_samples(BoundsCheck& check, const Record& record) {
+void check_samples(BoundsCheck& check, const Record& record) {
   for (std::size_t p = 0; p < record.samples.size(); ++p) {
     const ProcessSamples& process = record.samples[p];
     for (std::size_t i = 0; i < process.values.size(); ++i)
-      check.look(process.values[i], "/samples/{}/values/{}", p, i);
+      check.test(process.values[i], "/samples/{}/values/{}", p, i);
     for (std::size_t i = 0; i < process.noise.size(); ++i) {
       const SampleNoise noise = process.noise[i];
       for (const double number : {noise.steal_ms, noise.frequency_mhz, noise.placement_ns})
-        check.look(number, "/samples/{}/noise: sample {}", p, i);
+        check.test(number, "/samples/{}/noise: sample {}", p, i);
     }
     for (std::size_t i = 0; i < process.device.size(); ++i) {
       const DeviceNoise& device = process.device[i];
       for (const double number : {device.sm_mhz, device.memory_mhz, device.power_w, device.temperature_c})
-        check.look(number, "/samples/{}/device: sample {}", p, i);
+        check.test(number, "/samples/{}/device: sample {}", p, i);
     }
   }
 }
 
-void look_at_derived(BoundsCheck& check, const Record& record) {
+void check_derived(BoundsCheck& check, const Record& record) {
   if (const auto& limit = record.limit) {
-    check.look(limit->value, "/limit/value");
-    check.look(limit->fraction, "/limit/fraction");
+    check.test(limit->value, "/limit/value");
+    check.test(limit->fraction, "/limit/fraction");
     if (limit->rounds) {
-      check.look(limit->rounds->lower_quartile, "/limit/rounds/lower_quartile");
-      check.look(limit->rounds->upper_quartile, "/limit/rounds/upper_quartile");
+      check.test(limit->rounds->lower_quartile, "/limit/rounds/lower_quartile");
+      check.test(limit->rounds->upper_quartile, "/limit/rounds/upper_quartile");
     }
   }
-  if (record.ratio) check.look(record.ratio->ratio, "/ratio/ratio");
+  if (record.ratio) check.test(record.ratio->ratio, "/ratio/ratio");
   for (const Mode& mode : record.modes.groups) {
-    check.look(mode.median, "/modes/groups");
-    check.look(mode.share, "/modes/groups");
+    check.test(mode.median, "/modes/groups");
+    check.test(mode.share, "/modes/groups");
   }
   for (const Note& note : record.notes) {
-    for (const double number : note.numbers) check.look(number, "/note_values");
+    for (const double number : note.numbers) check.test(number, "/note_values");
   }
-  check.look(record.busy_cpus, "/busy_cpus");
-  check.look(record.huge_pages.value_or(0), "/huge_pages");
-  if (record.slowest) check.look(record.slowest->share, "/slowest/share");
+  check.test(record.busy_cpus, "/busy_cpus");
+  check.test(record.huge_pages.value_or(0), "/huge_pages");
+  if (record.slowest) check.test(record.slowest->share, "/slowest/share");
   // Errors may be as small as a double.
   for (const double error : {record.max_error, record.error_bound}) {
-    if (std::abs(error) > kMostMagnitude) check.look(error, "/max_error");
+    if (std::abs(error) > kMaxMagnitude) check.test(error, "/max_error");
   }
 }
 
@@ -407,12 +407,12 @@ void drop_unbounded(std::optional<Interval>& interval) {
 
 void fail_if_unbounded(Record& record, const std::function<std::string()>& where) {
   BoundsCheck check;
-  check.look(record.metric.value, "/metric/value");
-  check.look(record.metric.target.value_or(0), "/metric/target");
-  check.look(record.metric.target_share.value_or(0), "/metric/target_share");
-  for (const auto& [name, number] : record.metric.numbers) check.look(number, "/metric/numbers/{}", name);
-  look_at_samples(check, record);
-  look_at_derived(check, record);
+  check.test(record.metric.value, "/metric/value");
+  check.test(record.metric.target.value_or(0), "/metric/target");
+  check.test(record.metric.target_share.value_or(0), "/metric/target_share");
+  for (const auto& [name, number] : record.metric.numbers) check.test(number, "/metric/numbers/{}", name);
+  check_samples(check, record);
+  check_derived(check, record);
   drop_unbounded(record.interval);
   if (record.limit) drop_unbounded(record.limit->interval);
   if (record.ratio) drop_unbounded(record.ratio->interval);

@@ -61,7 +61,7 @@ class AxisValue {
   /// B".
   std::string text() const;
   /// Whether this is text that looks like a number or boolean.
-  bool is_text_like_another() const;
+  bool is_ambiguous_text() const;
   std::optional<bool> boolean() const;
   /// Returns the number, or the size in bytes.
   std::optional<double> number() const;

@@ -53,10 +53,10 @@ const char* take_many(const char* at, const char* end, std::vector<Number>& colu
   return at;
 }
 
-[[noreturn]] void no_number(const std::vector<double>&, const JsonPath& path) {
+[[noreturn]] void throw_not_a_number(const std::vector<double>&, const JsonPath& path) {
   path.refuse("expected a number");
 }
-[[noreturn]] void no_number(const std::vector<std::uint32_t>&, const JsonPath& path) {
+[[noreturn]] void throw_not_a_number(const std::vector<std::uint32_t>&, const JsonPath& path) {
   path.refuse(
       fmt::format("expected a whole number from 0 up to {}", std::numeric_limits<std::uint32_t>::max()));
 }
@@ -65,7 +65,7 @@ void append_null(std::vector<double>& column, const JsonPath&) {
   column.push_back(std::numeric_limits<double>::quiet_NaN());
 }
 void append_null(std::vector<std::uint32_t>& column, const JsonPath& path) {
-  no_number(column, path);
+  throw_not_a_number(column, path);
 }
 
 template <typename Number>
@@ -77,7 +77,7 @@ void read_column(JsonReader& stream, std::vector<Number>& column, const JsonPath
                    if (token == "null") {
                      append_null(column, path);
                    } else if (token.empty() || !append(token, column)) {
-                     no_number(column, path);
+                     throw_not_a_number(column, path);
                    }
                  });
 }
@@ -123,7 +123,7 @@ const std::vector<NoteForm>& note_forms() {
       {NoteKind::kAboveUnstableLimit, "above-unstable-limit", {"share"}},
       {NoteKind::kOtherPages, "other-pages", {"share", "share_of_limit"}},
       {NoteKind::kTimeCap, "time-cap"},
-      {NoteKind::kAsManyAsAsked, "as-many-as-asked"},
+      {NoteKind::kExactRounds, "as-many-as-asked"},
       {NoteKind::kBusy, "busy", {"busy_cpus", "cpus"}},
       {NoteKind::kQuota, "quota", {"held_s", "total_s"}},
       {NoteKind::kFailedRuns, "failed-runs", {"failed", "runs", "exit_code"}}};
@@ -516,7 +516,7 @@ class SamplesReader {
         has_device = true;
         read_columns("device", place, process.device, kDeviceColumns);
       } else if (key == "pid" || key == "iterations" || key == "warmup") {
-        read_whole_one(key, place, process);
+        read_integer(key, place, process);
       } else {
         stream_.skip_value();
       }
@@ -527,7 +527,7 @@ class SamplesReader {
     if (has_device) process.device.resize(process.values.size());
   }
 
-  void read_whole_one(const std::string& key, const JsonPath& path, ProcessSamples& process) {
+  void read_integer(const std::string& key, const JsonPath& path, ProcessSamples& process) {
     const Json value = stream_.value();
     if (value.is_null()) return;
     if (key == "pid")
@@ -616,7 +616,7 @@ std::optional<std::size_t> read_into(Record& record, JsonReader& stream, const J
     } else if (key == "environment") {
       environment.reset();
       rest.erase(key);
-      if (!stream.take_plainly([&](JsonCursor& cursor) { return json_take(cursor, environment); }))
+      if (!stream.take_in_buffer([&](JsonCursor& cursor) { return json_take(cursor, environment); }))
         rest[key] = stream.value();
     } else if (!members.take(stream, key)) {
       rest[key] = stream.value();
@@ -675,7 +675,7 @@ class FileReader {
       const std::uint64_t begin = stream_.offset();
       stream_.elements([&] {
         const std::size_t place = records_.size();
-        make_room(stream_.offset() - begin);
+        reserve_records(stream_.offset() - begin);
         places_.push_back(read_into(records_.emplace_back(), stream_, JsonPath(path, place)));
       });
     } else {
@@ -685,7 +685,7 @@ class FileReader {
 
   /// Reserves for the whole file, from the `bytes` of the first records: doubling would hold most records
   /// twice.
-  void make_room(std::uint64_t bytes) {
+  void reserve_records(std::uint64_t bytes) {
     const std::size_t count = records_.size();
     if (count < kEnoughToGuess || count < records_.capacity() || stream_.size() <= stream_.offset()) return;
     const double left = static_cast<double>(stream_.size() - stream_.offset()) / static_cast<double>(bytes);
@@ -744,7 +744,7 @@ Json write_record(const Record& record) {
   Json json = json_of(record);
   std::vector<std::string> text_axes;
   for (const auto& [name, value] : record.axes) {
-    if (value.is_text_like_another()) text_axes.push_back(name);
+    if (value.is_ambiguous_text()) text_axes.push_back(name);
   }
   if (!text_axes.empty()) json[kTextAxes] = text_axes;
   if (is_miscounted(record)) json["above_limit"] = true;
@@ -759,7 +759,7 @@ bool RecordMembers::take(JsonReader& stream, std::string_view key) {
   if (key == "instrument") is_current_ = true;
   if (key == "notes") {
     sentences_.clear();
-    return stream.take_plainly([&](JsonCursor& cursor) { return json_take(cursor, sentences_); });
+    return stream.take_in_buffer([&](JsonCursor& cursor) { return json_take(cursor, sentences_); });
   }
   std::size_t place = 0;
   bool taken = false;
@@ -770,7 +770,7 @@ bool RecordMembers::take(JsonReader& stream, std::string_view key) {
     }
     // The last of duplicate members counts.
     if (taken_[place]) std::invoke(member.get, record_) = std::invoke(member.get, Record());
-    taken = stream.take_plainly([&](JsonCursor& cursor) { return member.take(cursor, record_); });
+    taken = stream.take_in_buffer([&](JsonCursor& cursor) { return member.take(cursor, record_); });
     if (!taken) std::invoke(member.get, record_) = std::invoke(member.get, Record());
     taken_[place] = taken;
     return true;

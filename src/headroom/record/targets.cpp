@@ -50,7 +50,7 @@ class TargetTable {
     for (const auto& [key, value] : table_) {
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
       refuse_at(key.source(), source_,
-                "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kKeys) + "; a target has " +
+                "unknown key " + quote(key.str()) + did_you_mean(key.str(), kKeys) + "; a target has " +
                     join(kKeys, ", "));
     }
   }
@@ -88,12 +88,13 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-bool fits(std::string_view pattern, std::string_view text) {
+bool matches_glob(std::string_view pattern, std::string_view text) {
   return fits_glob(lower(pattern), lower(text));
 }
 
 bool fits_device(const Target& target, const TargetQuery& query) {
-  return fits(target.device, query.device) || fits("*" + target.device + "*", query.device_name);
+  return matches_glob(target.device, query.device) ||
+         matches_glob("*" + target.device + "*", query.device_name);
 }
 
 struct Judged {
@@ -113,7 +114,7 @@ TargetVerdict verdict_of(const Judged& judged) {
   return TargetVerdict::kInconclusive;
 }
 
-Judged judged_by(const Record& record) {
+Judged judged_value(const Record& record) {
   if (record.metric.target_share && record.limit) {
     return {record.limit->fraction, record.limit->interval, *record.metric.target_share,
             Direction::kHigherIsBetter};
@@ -140,7 +141,7 @@ std::vector<Target> parse_targets(std::string_view text, const std::string& sour
   for (const auto& [key, node] : document) {
     if (key.str() != "target") {
       refuse_at(key.source(), source,
-                "unknown key " + in_quotes(key.str()) + "; the file holds [[target]] tables");
+                "unknown key " + quote(key.str()) + "; the file holds [[target]] tables");
     }
     const toml::array* tables = node.as_array();
     if (tables == nullptr)
@@ -210,14 +211,14 @@ bool is_above_limit(const Record& record) {
 
 bool is_miscounted(const Record& record) {
   if (!record.limit || !record.limit->interval) return false;
-  constexpr double kNoiseOfALimit = 1.05, kHeldUp = 4;
-  const bool disturbed = record.limit->unstable || !troubles_of(record).empty();
-  return record.limit->interval->low > (disturbed ? kHeldUp : kNoiseOfALimit);
+  constexpr double kLimitSlack = 1.05, kDisturbedSlack = 4;
+  const bool disturbed = record.limit->unstable || !disturbance_reasons(record).empty();
+  return record.limit->interval->low > (disturbed ? kDisturbedSlack : kLimitSlack);
 }
 
 TargetVerdict target_verdict(const Record& record) {
   if (!record.metric.target || record.outcome.kind != Outcome::Kind::kMeasured) return TargetVerdict::kNone;
-  return is_above_limit(record) ? TargetVerdict::kInconclusive : verdict_of(judged_by(record));
+  return is_above_limit(record) ? TargetVerdict::kInconclusive : verdict_of(judged_value(record));
 }
 
 TargetVerdict mean_target_verdict(std::span<const Record* const> cases) {
@@ -225,7 +226,7 @@ TargetVerdict mean_target_verdict(std::span<const Record* const> cases) {
   double below = 0, above = 0;  // squared half-widths
   for (const Record* record : cases) {
     if (target_verdict(*record) == TargetVerdict::kNone) return TargetVerdict::kNone;
-    const Judged one = judged_by(*record);
+    const Judged one = judged_value(*record);
     if (is_above_limit(*record) || !one.interval) return TargetVerdict::kInconclusive;
     mean.direction = one.direction;
     mean.value += one.value;

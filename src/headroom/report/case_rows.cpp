@@ -31,10 +31,10 @@ void add(CaseRow& row, const Record& record) {
 }
 
 std::string short_name(const Record& record, bool with_dtype) {
-  constexpr std::size_t kLongestName = 400, kLongestValue = 100;
-  std::string text = abridged(record.model.name, kLongestName);
+  constexpr std::size_t kMaxNameLength = 400, kMaxValueLength = 100;
+  std::string text = abridged(record.model.name, kMaxNameLength);
   for (const auto& [axis, value] : record.axes) {
-    if (with_dtype || axis != "dtype") text += " " + axis + "=" + abridged(value.text(), kLongestValue);
+    if (with_dtype || axis != "dtype") text += " " + axis + "=" + abridged(value.text(), kMaxValueLength);
   }
   return text;
 }
@@ -131,7 +131,7 @@ std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
   return text;
 }
 
-void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
+void answer_unmeasured(View& view, const std::vector<MeasuredCase>& cases,
                        const std::function<std::string(const Record&)>& name) {
   std::size_t failed = 0, skipped = 0;
   const Record *first_failed = nullptr, *first_skipped = nullptr;
@@ -143,10 +143,9 @@ void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
   const bool all_skipped = skipped == cases.size() && skipped > 0;
   if (failed == 0 && !all_skipped) return;
   const Record& first = failed > 0 ? *first_failed : *first_skipped;
-  sheet.answer(
-      fmt::format("{} of {} {}: {}: {}", failed > 0 ? failed : skipped, counted(cases.size(), "case"),
-                  failed > 0 ? "failed" : "skipped", name(first), first.outcome.reason),
-      Tone::kBad);
+  view.answer(fmt::format("{} of {} {}: {}: {}", failed > 0 ? failed : skipped, counted(cases.size(), "case"),
+                          failed > 0 ? "failed" : "skipped", name(first), first.outcome.reason),
+              Tone::kBad);
 }
 
 Table rank_table(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,

@@ -62,7 +62,7 @@ std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
                                const std::function<std::string(const Record&)>& name);
 
 /// Adds how many cases failed, or that all were skipped, with the first reason.
-void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
+void answer_unmeasured(View& view, const std::vector<MeasuredCase>& cases,
                        const std::function<std::string(const Record&)>& name);
 
 /// Title and text of additional columns.

@@ -34,7 +34,7 @@ std::string beyond(double bytes, double last_cache) {
 
 /// Allows for indices and partial lines.
 constexpr double kTolerance = 0.05;
-constexpr std::size_t kFewestPasses = 3;
+constexpr std::size_t kMinPasses = 3;
 
 struct Parts {
   CountedWork work;
@@ -72,8 +72,8 @@ std::string count_text(const Record* record) {
 
 /// 0 if undecided.
 double difference_of(const CountedWork& work) {
-  if (work.volume == nullptr || !work.from_memory || !(work.declared_bytes > 0)) return 0;
-  if (sample_count(*work.volume) < kFewestPasses) return 0;
+  if (work.volume == nullptr || !work.memory_source || !(work.declared_bytes > 0)) return 0;
+  if (sample_count(*work.volume) < kMinPasses) return 0;
   const auto [low, high] = counted_range(*work.volume);
   const double others = work.background == nullptr ? 0 : counted_range(*work.background).second;
   const double more = (low - others) / work.declared_bytes - 1, fewer = 1 - high / work.declared_bytes;
@@ -127,8 +127,8 @@ std::vector<CountedWork> counted_work(const std::vector<Record>& records) {
     if (!is_any(parts.work)) continue;
     if (parts.latency != nullptr && parts.bandwidth != nullptr)
       parts.work.declared_bytes = parts.bandwidth->metric.value * parts.latency->metric.value * kNsPerUs;
-    parts.work.from_memory = parts.work.declared_bytes > 0 &&
-                             roofline_level(*parts.work.first, parts.work.declared_bytes) == "memory";
+    parts.work.memory_source = parts.work.declared_bytes > 0 &&
+                               roofline_level(*parts.work.first, parts.work.declared_bytes) == "memory";
     counted.push_back(parts.work);
   }
   return counted;

@@ -26,7 +26,7 @@ struct CountedWork {
   const Record* volume = nullptr;  ///< moved by the memory controllers
   const Record* background = nullptr;
   double declared_bytes = 0;
-  bool from_memory = false;  ///< so declared and counted bytes are comparable
+  bool memory_source = false;  ///< so declared and counted bytes are comparable
 };
 
 std::vector<CountedWork> counted_work(const std::vector<Record>& records);

@@ -16,7 +16,7 @@
 namespace headroom {
 namespace {
 
-std::vector<const Record*> unshown(const std::vector<Record>& records) {
+std::vector<const Record*> unlisted_records(const std::vector<Record>& records) {
   std::unordered_set<const Record*> shown;
   for (const CaseRow& row : case_rows(records))
     shown.insert({row.latency, row.headline, row.overhead, row.gpu, row.mm_conv});
@@ -29,7 +29,7 @@ std::vector<const Record*> unshown(const std::vector<Record>& records) {
 }
 
 std::vector<const Record*> chosen(const std::vector<Record>& records, const MetricChoice& choice) {
-  if (choice.all) return unshown(records);
+  if (choice.all) return unlisted_records(records);
   std::vector<const Record*> found;
   for (const Record& record : records) {
     const bool named = std::ranges::any_of(
@@ -65,7 +65,7 @@ std::string unshown_metrics_text(const std::vector<Record>& records) {
   std::vector<std::string> names;
   std::set<std::string> known;
   std::size_t count = 0;
-  for (const Record* record : unshown(records)) {
+  for (const Record* record : unlisted_records(records)) {
     if (record->instrument != Instrument::kImport) continue;
     ++count;
     if (known.insert(record->metric.name).second && known.size() <= kNamed)

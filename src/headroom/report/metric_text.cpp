@@ -87,7 +87,7 @@ std::string spread_text(const Record& record) {
   return low + "–" + high;
 }
 
-std::string spread_in_sentence(const Record& record) {
+std::string spread_suffix(const Record& record) {
   if (!record.interval) return "";
   const std::string spread = spread_text(record);
   return is_even(*record.interval, record.metric.value) ? " ±" + spread : " (" + spread + ")";

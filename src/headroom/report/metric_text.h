@@ -23,7 +23,7 @@ std::string metric_number_with_interval(const Record* record);
 /// Returns the relative half-width "1.3 %", the ends "3.21 ms–14.7 ms" if asymmetric, or "?".
 std::string spread_text(const Record& record);
 /// Returns " ±1.3 %", " (3.21 ms–14.7 ms)", or an empty text.
-std::string spread_in_sentence(const Record& record);
+std::string spread_suffix(const Record& record);
 /// Returns "92.5 % ±0.8" or "92.5 % (48.6–101 %)".
 std::string share_with_interval(double share, const std::optional<Interval>& interval);
 /// Returns share_with_interval() of the limit; may be empty.

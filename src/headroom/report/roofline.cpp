@@ -158,7 +158,7 @@ RooflineCase point_of(const CaseParts& parts) {
 }
 
 void take_counted(const std::optional<CountedWork>& work, RooflineCase& point) {
-  if (!work || work->volume == nullptr || !work->from_memory || !(work->volume->metric.value > 0)) return;
+  if (!work || work->volume == nullptr || !work->memory_source || !(work->volume->metric.value > 0)) return;
   const auto [low, high] = counted_range(*work->volume);
   const double counted = work->volume->metric.value;
   point.counted = {counted, low, high, sample_count(*work->volume), point.intensity};
@@ -223,7 +223,7 @@ std::string digit_of(std::size_t index) {
 }
 
 std::string plot(const Roofline& roofline, std::size_t width) {
-  constexpr std::size_t kLeast = 40, kMost = 100;
+  constexpr std::size_t kMin = 40, kMax = 100;
   const RooflineFrame frame = frame_of(roofline);
   std::vector<PlotLine> lines;
   for (std::size_t i = 0; i < roofline.cases.size(); ++i) {
@@ -234,7 +234,7 @@ std::string plot(const Roofline& roofline, std::size_t width) {
     lines.push_back({"", {from, to}, digit_of(i)});
   }
   PlotOptions options;
-  options.width = width == 0 ? kMost : std::clamp(width, kLeast, kMost);
+  options.width = width == 0 ? kMax : std::clamp(width, kMin, kMax);
   options.height = 24;
   options.log_y = true;
   options.bytes_x = false;
@@ -293,7 +293,7 @@ Table roofs_table(const std::vector<Roof>& roofs) {
   return table;
 }
 
-void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
+void answer_cases(View& view, const std::vector<RooflineCase>& cases) {
   const RooflineCase* furthest = nullptr;
   std::size_t limited = 0, by_peak = 0;
   for (const RooflineCase& one : cases) {
@@ -303,7 +303,7 @@ void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
     if (furthest == nullptr || one.limit->fraction < furthest->limit->fraction) furthest = &one;
   }
   if (furthest == nullptr) {
-    sheet.answer(
+    view.answer(
         fmt::format("{} plot{} under the roofs, share of the limit unknown: no limit was sampled with them",
                     counted(cases.size(), "case"), cases.size() == 1 ? "s" : ""));
     return;
@@ -311,11 +311,11 @@ void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
   const std::string share = share_with_interval(furthest->limit->fraction, furthest->limit->interval);
   const std::string name = furthest->name + " " + furthest->backend;
   if (limited == 1) {
-    sheet.answer(fmt::format("{} reaches {} of its limit, {}", name, share, limit_name(*furthest->limit)));
+    view.answer(fmt::format("{} reaches {} of its limit, {}", name, share, limit_name(*furthest->limit)));
     return;
   }
-  sheet.answer(fmt::format("{} is furthest from its limit: {}", name, share));
-  sheet.answer(
+  view.answer(fmt::format("{} is furthest from its limit: {}", name, share));
+  view.answer(
       fmt::format("memory bounds {} of {} cases, arithmetic {}", limited - by_peak, limited, by_peak));
 }
 
@@ -467,22 +467,22 @@ std::pair<std::pair<double, double>, std::pair<double, double>> ends_of(const Ro
   return {{frame.x_low, roof.rate * frame.x_low}, {to, roof.rate * to}};
 }
 
-Sheet roofline_sheet(const Roofline& roofline, std::size_t width) {
-  Sheet sheet;
-  answer_cases(sheet, roofline.cases);
-  sheet.drawing(plot(roofline, width)).table(cases_table(roofline.cases));
+View roofline_view(const Roofline& roofline, std::size_t width) {
+  View view;
+  answer_cases(view, roofline.cases);
+  view.drawing(plot(roofline, width)).table(cases_table(roofline.cases));
   if (roofline.roofs.empty()) {
-    sheet.notes("no roofs: the run sampled no limits (run it without --no-limits)\n", Tone::kPlain);
+    view.notes("no roofs: the run sampled no limits (run it without --no-limits)\n", Tone::kPlain);
   } else {
-    sheet.table(roofs_table(roofline.roofs));
+    view.table(roofs_table(roofline.roofs));
   }
-  sheet.notes(work_text(roofline) + "\n");
-  for (const std::string& finding : roofline.findings) sheet.notes(finding + "\n", Tone::kBad);
+  view.notes(work_text(roofline) + "\n");
+  for (const std::string& finding : roofline.findings) view.notes(finding + "\n", Tone::kBad);
   if (!roofline.left_out.empty()) {
-    sheet.title("not in the plot:");
-    for (const auto& [name, reason] : roofline.left_out) sheet.notes("  " + name + ": " + reason + "\n");
+    view.title("not in the plot:");
+    for (const auto& [name, reason] : roofline.left_out) view.notes("  " + name + ": " + reason + "\n");
   }
-  return sheet;
+  return view;
 }
 
 Json roofline_json(const Roofline& roofline) {

@@ -86,7 +86,7 @@ std::pair<std::pair<double, double>, std::pair<double, double>> ends_of(const Ro
                                                                         const RooflineFrame& frame);
 
 /// `width`: of the terminal; 0: no limit.
-Sheet roofline_sheet(const Roofline& roofline, std::size_t width = 0);
+View roofline_view(const Roofline& roofline, std::size_t width = 0);
 
 /// Missing numbers are null:
 ///

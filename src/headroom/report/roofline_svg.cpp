@@ -33,12 +33,12 @@ double width_of(char c) {
   return std::isalnum(byte) != 0 || c == '_' || c == '$' || c == '?' || c == '*' ? kLower : kNarrow;
 }
 
-std::size_t fitting(std::string_view text, double room, double font_size) {
+std::size_t fitting_length(std::string_view text, double max_width, double font_size) {
   double width = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (continues_character(text[i])) continue;
     width += width_of(text[i]) * font_size;
-    if (i > 0 && width > room) return i;
+    if (i > 0 && width > max_width) return i;
   }
   return text.size();
 }
@@ -48,7 +48,7 @@ constexpr double kLeft = 76, kTop = 56, kWidth = 640, kHeight = 440, kRight = kL
 constexpr double kTotalWidth = kRight + 44, kMargin = 16;
 constexpr double kFont = 12, kTitleFont = 15, kTagFont = 11, kLine = 17, kTagLine = 15;
 constexpr double kRadius = 4;
-constexpr double kTickRoom = 56;
+constexpr double kTickMargin = 56;
 constexpr int kFarthest = 6;
 
 /// Okabe and Ito's colours for colour-blind readers, on light and dark backgrounds.
@@ -114,7 +114,7 @@ class Drawing {
         "stroke=\"#444\"/>\n",
         kLeft, kTop, kWidth, kHeight);
     const double octaves = std::log2(frame_.x_high / frame_.x_low);
-    const double step = std::exp2(std::max(1.0, std::ceil(octaves * kTickRoom / kWidth)));
+    const double step = std::exp2(std::max(1.0, std::ceil(octaves * kTickMargin / kWidth)));
     for (double tick = std::exp2(std::ceil(std::log2(frame_.x_low))); tick <= frame_.x_high; tick *= step) {
       svg += line_of(x(tick), kTop, x(tick), kTop + kHeight, kGrid);
       svg += centred_text(x(tick), kTop + kHeight + 18, kTagFont, kInk, format_number(tick));
@@ -256,10 +256,10 @@ std::vector<std::size_t> colours_of(const std::vector<RooflineCase>& cases) {
 }
 
 std::string title_text(const std::string& title) {
-  constexpr double kRoom = kTotalWidth - 2 * kMargin;
+  constexpr double kTextMargin = kTotalWidth - 2 * kMargin;
   std::string attributes = kInk;
-  if (svg_text_width(title, kTitleFont) > kRoom)
-    attributes += fmt::format(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", kRoom);
+  if (svg_text_width(title, kTitleFont) > kTextMargin)
+    attributes += fmt::format(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", kTextMargin);
   return text_at(kMargin, 22, kTitleFont, attributes, title);
 }
 
@@ -277,10 +277,10 @@ double svg_text_width(std::string_view text, double font_size) {
   return width * font_size;
 }
 
-std::vector<std::string> svg_lines(std::string_view text, double room, double font_size) {
+std::vector<std::string> svg_lines(std::string_view text, double max_width, double font_size) {
   std::vector<std::string> lines;
   while (!text.empty()) {
-    std::size_t end = fitting(text, room, font_size);
+    std::size_t end = fitting_length(text, max_width, font_size);
     if (end < text.size()) {
       const std::size_t space = text.rfind(' ', end);
       if (space != std::string_view::npos && space > 0) end = space;

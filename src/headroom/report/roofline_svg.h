@@ -16,7 +16,7 @@ std::string xml_text(std::string_view text);
 double svg_text_width(std::string_view text, double font_size);
 
 /// Wraps to `room` pixels, within words if necessary.
-std::vector<std::string> svg_lines(std::string_view text, double room, double font_size);
+std::vector<std::string> svg_lines(std::string_view text, double max_width, double font_size);
 
 struct SvgBox {
   double left = 0, top = 0, right = 0, bottom = 0;

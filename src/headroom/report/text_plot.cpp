@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<const char*, 6> kSigns{"●", "○", "▲", "□", "×", "+"};
 constexpr const char* kJoin = "·";
-constexpr double kMostSteps = 6;  ///< between y ticks
+constexpr double kMaxSteps = 6;  ///< between y ticks
 
 using Point = std::pair<double, double>;
 
@@ -70,7 +70,7 @@ Scale y_scale(const std::vector<std::vector<Point>>& lines, bool log) {
   low = std::min(low, 0.0);
   high = std::max(high, 0.0);
   if (low == high) high = 1;
-  const double step = round_up_step((high - low) / kMostSteps);
+  const double step = round_up_step((high - low) / kMaxSteps);
   return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step, false};
 }
 
@@ -82,7 +82,7 @@ std::vector<std::string> y_labels(const Scale& scale, std::size_t height) {
   };
   if (!scale.log) {
     const double step =
-        round_up_step((scale.high - scale.low) / std::min(kMostSteps, static_cast<double>(height - 1)));
+        round_up_step((scale.high - scale.low) / std::min(kMaxSteps, static_cast<double>(height - 1)));
     const int count = static_cast<int>(std::floor((scale.high - scale.low) / step + 1e-9));
     for (int i = 0; i <= count; ++i) put(scale.low + i * step);
     return labels;
@@ -189,7 +189,7 @@ std::string x_axis(const Scale& scale, std::size_t margin, std::size_t width, co
 }
 
 /// Sorted by x.
-std::vector<std::vector<Point>> drawable(std::span<const PlotLine> series, const PlotOptions& options) {
+std::vector<std::vector<Point>> finite_points(std::span<const PlotLine> series, const PlotOptions& options) {
   std::vector<std::vector<Point>> lines;
   for (const PlotLine& one : series) {
     std::vector<Point>& line = lines.emplace_back();
@@ -225,7 +225,7 @@ std::vector<std::size_t> counts_of(std::span<const double> values, std::size_t b
 }  // namespace
 
 std::string line_plot(std::span<const PlotLine> series, const PlotOptions& options) {
-  const std::vector<std::vector<Point>> lines = drawable(series, options);
+  const std::vector<std::vector<Point>> lines = finite_points(series, options);
   if (std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.empty(); })) {
     return "(nothing to plot)\n";
   }

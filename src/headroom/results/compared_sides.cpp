@@ -71,7 +71,7 @@ RunSpreads merged(RunSpreads known, const RunSpreads& more) {
   return known;
 }
 
-RunSpreads stated_spreads(const std::vector<Record>& test, double share) {
+RunSpreads given_spreads(const std::vector<Record>& test, double share) {
   constexpr std::size_t kNoDoubt = 1'000'000;
   RunSpreads spreads;
   for (const Record& record : test) {
@@ -88,7 +88,7 @@ std::vector<Record> earlier_records(Store& history, const Environment& now, std:
   for (auto run = all.rbegin(); run != all.rend() && runs < kReadRuns; ++run) {
     if (run->fingerprint != now.fingerprint || run->time >= now.timestamp) continue;
     std::vector<Record> records = history.records(run->id);
-    std::erase_if(records, [](const Record& record) { return !troubles_of(record).empty(); });
+    std::erase_if(records, [](const Record& record) { return !disturbance_reasons(record).empty(); });
     if (records.empty()) continue;
     std::ranges::move(records, std::back_inserter(found));
     ++runs;
@@ -236,7 +236,7 @@ void require_metrics(const char* option, const std::vector<std::string>& metrics
       return std::ranges::find(side.metrics, metric) != side.metrics.end();
     };
     if (has(baseline) || std::ranges::any_of(tests, has)) continue;
-    throw Error(fmt::format("{} {}: no such metric; {} has {}", option, in_quotes(metric), baseline.label,
+    throw Error(fmt::format("{} {}: no such metric; {} has {}", option, quote(metric), baseline.label,
                             join(baseline.metrics, ", ")));
   }
 }
@@ -355,14 +355,14 @@ RunSpreads historic_spreads(const std::vector<Record>& test, const std::string& 
 
 RunSpreads known_spreads(const std::vector<Record>& test, const std::string& store,
                          const std::optional<double>& stated) {
-  if (stated) return stated_spreads(test, *stated);
+  if (stated) return given_spreads(test, *stated);
   const auto& environment = test.front().environment;
   // An unreadable history must not prevent the comparison.
   try {
     const RunSpreads calibrated = environment ? calibrated_spreads(environment->fingerprint) : RunSpreads{};
     return merged(calibrated, historic_spreads(test, store));
   } catch (const Error& error) {
-    say("cannot read the run-to-run spread of earlier runs: {}", error.what());
+    print_message("cannot read the run-to-run spread of earlier runs: {}", error.what());
     return {};
   }
 }
@@ -370,7 +370,7 @@ RunSpreads known_spreads(const std::vector<Record>& test, const std::string& sto
 DiffSide read_side(const std::string& operand, const DiffOptions& options) {
   DiffSide side{operand, {}, {}};
   OperandRecords found = records_of_operand(operand, options.store, options.max_memory, options.from);
-  for (const std::string& warning : found.warnings) say_sentence(warning);
+  for (const std::string& warning : found.warnings) print_sentence(warning);
   std::vector<Record> records = found.take_records();
   for (const Record& record : records) {
     if (std::ranges::find(side.metrics, record.metric.name) == side.metrics.end()) {
@@ -380,11 +380,11 @@ DiffSide read_side(const std::string& operand, const DiffOptions& options) {
   apply_directions(records, options);
   JoinedRecords joined =
       with_context(operand, [&] { return join_duplicates(selected(std::move(records), options)); });
-  for (const std::string& note : joined.notes) say("{}: {}", operand, note);
+  for (const std::string& note : joined.notes) print_message("{}: {}", operand, note);
   side.records = std::move(joined.records);
   // Noise readings dominate the memory.
   for (Record& record : side.records) {
-    if (!troubles_of(record).empty()) continue;
+    if (!disturbance_reasons(record).empty()) continue;
     for (ProcessSamples& process : record.samples) {
       process.noise = {};
       std::vector<DeviceNoise>().swap(process.device);
@@ -421,11 +421,11 @@ DiffReport compare_sides(const DiffSide& baseline, const std::vector<DiffSide>& 
   if (!options.confirm.empty()) {
     for (const std::string& sentence :
          confirm_regressions(report.comparisons, options.judge, options.confirm)) {
-      say_sentence(sentence);
+      print_sentence(sentence);
     }
   }
   judge_tails(report.comparisons, options.tails, options.judge.alpha);
-  if (options.gate) report.gate = gate_answer(report.comparisons, missing);
+  if (options.gate) report.gate = gate_result(report.comparisons, missing);
   sort_comparisons(report.comparisons, options.sort);
   return report;
 }

@@ -83,7 +83,7 @@ void RecordFiles::add(File file) {
     const bool both_append = file.format != nullptr && file.format == other.format && file.format->appends;
     if (other.path != file.path || both_append) continue;
     throw Error(fmt::format("{} and {} name the same file, {}: give each its own", other.option, file.option,
-                            in_quotes(given)));
+                            quote(given)));
   }
   require_writable(file.path);
   files_.push_back(std::move(file));
@@ -95,23 +95,23 @@ void RecordFiles::write(const std::vector<Record>& records, bool is_last) const 
     const bool once = file.path == kStdoutDevice || (file.format != nullptr && file.format->appends);
     if (is_last || !once) writes.emplace_back([&] { file.write(file.path, records); });
   }
-  write_each(writes);
+  run_writes(writes);
 }
 
 bool RecordFiles::uses_stdout() const {
   return std::ranges::find(files_, kStdoutDevice, &File::path) != files_.end();
 }
 
-void write_if_possible(const std::function<void()>& write) {
-  static std::set<std::string> told;
+void try_write(const std::function<void()>& write) {
+  static std::set<std::string> reported;
   try {
     write();
   } catch (const Error& error) {
-    if (told.insert(error.what()).second) say("{}; measuring continues", error.what());
+    if (reported.insert(error.what()).second) print_message("{}; measuring continues", error.what());
   }
 }
 
-void write_each(const std::vector<std::function<void()>>& writes) {
+void run_writes(const std::vector<std::function<void()>>& writes) {
   std::string failures;
   for (const auto& write : writes) {
     try {
@@ -129,7 +129,7 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
     StoreWaiting waiting;
     waiting.is_interrupted = was_interrupted;
     const auto history = open_store(store, StoreAccess::kReadWrite, waiting);
-    for (const std::string& problem : deliver_outbox(*history)) say_sentence(problem);
+    for (const std::string& problem : deliver_outbox(*history)) print_sentence(problem);
     if (equal == Equal::kOnce) {
       history->append_if_new(records);
     } else {
@@ -143,13 +143,13 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
     } catch (const Error& also) {
       throw Error(fmt::format("{}; cannot queue the run either: {}", error.what(), also.what()));
     }
-    throw Error(fmt::format("{}; the run is queued in {} and stored with the next one", error.what(),
-                            in_quotes(file)));
+    throw Error(
+        fmt::format("{}; the run is queued in {} and stored with the next one", error.what(), quote(file)));
   }
 }
 
-void keep_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
-                  const std::function<void()>& write_files) {
+void store_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
+                   const std::function<void()>& write_files) {
   std::string unkept;
   bool kept = !store.empty();
   // Readers of the results do not wait for the history.
@@ -160,12 +160,12 @@ void keep_results(const std::vector<Record>& records, const std::string& store, 
   } catch (const Error& error) {
     kept = false;
     unkept = std::string("not stored in the history: ") + error.what();
-    if (journal.holds_all()) {
+    if (journal.is_complete()) {
       unkept += "; `headroom show @unfinished` shows the results";
-    } else if (journal.holds_something()) {
+    } else if (journal.is_started()) {
       unkept += "; `headroom show @unfinished` shows the first of them";
     }
-    if (store == default_store()) say_sentence(std::exchange(unkept, ""));
+    if (store == default_store()) print_sentence(std::exchange(unkept, ""));
   }
   try {
     write_files();
@@ -191,14 +191,14 @@ void declare_store(OptionTable& table, std::string& store, bool& no_store) {
   table.add_flag("--no-store", no_store, "do not store this run in the history");
 }
 
-void settle_store(std::string& store, bool no_store) {
+void resolve_store(std::string& store, bool no_store) {
   if (no_store) {
     store.clear();
   } else if (store.empty()) {
     try {
       store = default_store();
     } catch (const Error& error) {
-      say("cannot store runs in a history: {}, or give --store FILE or --no-store", error.what());
+      print_message("cannot store runs in a history: {}, or give --store FILE or --no-store", error.what());
     }
   }
 }
@@ -218,7 +218,7 @@ std::vector<fs::path> files_below(const fs::path& folder,
   return files;
 }
 
-void declare_from(OptionTable& table, std::string& from) {
+void declare_format(OptionTable& table, std::string& from) {
   table.add_option("--from", from, "read every file as this format: " + join(readable_formats(), ", "))
       .type_name("FORMAT")
       .one_of(readable_formats());
@@ -259,7 +259,7 @@ std::vector<Record> OperandRecords::take_records() {
 OperandRecords records_of_operand(const std::string& operand, const std::string& store,
                                   const std::string& max_memory, const std::string& from) {
   OperandRecords found =
-      within_memory(max_memory, operand, [&] { return read_operand(operand, store, from); });
+      with_memory_limit(max_memory, operand, [&] { return read_operand(operand, store, from); });
   if (std::ranges::all_of(found.files, [](const FileResults& file) { return file.records.empty(); }))
     throw Error(operand + ": holds no results");
   return found;

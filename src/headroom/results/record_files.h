@@ -29,7 +29,7 @@ class RecordFiles {
   void add(const std::string& option, const std::string& path, Write write);
 
   /// Rewrites the files, except standard output and those of appending formats.
-  void write_so_far(const std::vector<Record>& records) const { write(records, false); }
+  void write_partial(const std::vector<Record>& records) const { write(records, false); }
   void finish(const std::vector<Record>& records) const { write(records, true); }
 
   bool uses_stdout() const;
@@ -48,16 +48,16 @@ class RecordFiles {
 };
 
 /// Prints the first error of `write` and continues: measuring matters more.
-void write_if_possible(const std::function<void()>& write);
+void try_write(const std::function<void()>& write);
 
 /// Calls all of `writes`, even if some fail. Throws Error with all failures.
-void write_each(const std::vector<std::function<void()>>& writes);
+void run_writes(const std::vector<std::function<void()>>& writes);
 
 /// Stores results in the history (none if `store` is empty) and the files, each even if the other fails.
 /// Throws Error if a file or an explicitly requested store could not be written; a failing default history
 /// gives a warning. Then removes the journal.
-void keep_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
-                  const std::function<void()>& write_files);
+void store_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
+                   const std::function<void()>& write_files);
 
 /// For a run that is already in the history.
 enum class Equal { kEach, kOnce };
@@ -73,7 +73,7 @@ void declare_record_files(OptionTable& table, std::string& json, std::string& os
 void declare_store(OptionTable& table, std::string& store, bool& no_store);
 
 /// Sets `store` to the named one, the default, or empty without a history.
-void settle_store(std::string& store, bool no_store);
+void resolve_store(std::string& store, bool no_store);
 
 /// Regular files, unordered. Throws Error if the folder cannot be listed.
 std::vector<std::filesystem::path> files_below(
@@ -90,7 +90,7 @@ struct FolderResults {
 };
 
 /// Declares --from, the format of other tools' files.
-void declare_from(OptionTable& table, std::string& from);
+void declare_format(OptionTable& table, std::string& from);
 
 /// Reads one file. `from`: its format; empty: detected. Throws Error.
 FileResults results_of_file(const std::filesystem::path& path, const std::string& from);

@@ -120,7 +120,7 @@ void RunJournal::write(const Json& line) {
   // A missing line would corrupt the replay.
   is_off_ = true;
   const bool is_new = journal_ == nullptr;
-  write_if_possible([&] {
+  try_write([&] {
     if (is_new) {
       remove_old_ones();
       journal_ = std::make_unique<Journal>(folder_of_journals());
@@ -195,7 +195,7 @@ UnfinishedRun newest_unfinished(const std::string& command) {
     const std::vector<std::string>& words = run.environment.command;
     if (command.empty() || (words.size() > 1 && words[1] == command)) return run;
   }
-  throw Error(fmt::format("no unfinished run in {}: every `headroom{}` has ended", in_quotes(folder.string()),
+  throw Error(fmt::format("no unfinished run in {}: every `headroom{}` has ended", quote(folder.string()),
                           command.empty() ? "" : " " + command));
 }
 

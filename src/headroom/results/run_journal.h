@@ -31,8 +31,8 @@ class RunJournal {
 
   /// Removes the journal once results are stored or shown.
   void kept();
-  bool holds_something() const { return journal_ != nullptr; }
-  bool holds_all() const { return holds_something() && !is_off_; }
+  bool is_started() const { return journal_ != nullptr; }
+  bool is_complete() const { return is_started() && !is_off_; }
 
  private:
   void write(const Json& line);

@@ -16,12 +16,12 @@
 #include "headroom/ranks/ddp/ddp.h"
 #include "headroom/ranks/dispatch/dispatch.h"
 #include "headroom/record/environment.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 
 namespace headroom::cli {
 namespace {
 
-constexpr double kUsualMargin = 0.01;
+constexpr double kDefaultMargin = 0.01;
 
 const InstrumentOptions& options_of(const std::vector<Record>& records) {
   static const InstrumentOptions kNone;
@@ -40,62 +40,62 @@ std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
     }
     suite.push_back({compare_records(*first, record), record.look.value_or(Look::kLast)});
   }
-  judge_rounds(suite, options_of(records).margin.value_or(kUsualMargin));
+  judge_rounds(suite, options_of(records).margin.value_or(kDefaultMargin));
   std::vector<Comparison> comparisons;
   for (RoundComparison& one : suite) comparisons.push_back(std::move(one.comparison));
   return comparisons;
 }
 
-Sheet shown_commands(const std::vector<Record>& records) {
-  Sheet sheet = command_sheet(records, comparisons_of(records));
+View shown_commands(const std::vector<Record>& records) {
+  View view = command_view(records, comparisons_of(records));
   const InstrumentOptions& options = options_of(records);
   if (options.counters == CounterScope::kNone)
-    sheet.notes(fmt::format("  no hardware counters: {}\n", options.no_counters));
+    view.notes(fmt::format("  no hardware counters: {}\n", options.no_counters));
   if (options.counters == CounterScope::kUserSpace) {
-    sheet.notes(
+    view.notes(
         "  hardware counters cover user space only; lower /proc/sys/kernel/perf_event_paranoid to count "
         "all\n");
   }
-  return sheet;
+  return view;
 }
 
-Sheet as_ranks_show(Sheet sheet, const std::vector<Record>& records,
+View add_rank_table(View view, const std::vector<Record>& records,
                     Table (*of_each_rank)(const std::vector<Record>&)) {
-  if (options_of(records).per_rank) sheet.table(of_each_rank(records));
-  sheet.notes(reference_blas_text(records), Tone::kBad);
-  return sheet;
+  if (options_of(records).per_rank) view.table(of_each_rank(records));
+  view.notes(reference_blas_text(records), Tone::kBad);
+  return view;
 }
 
-Sheet shown_cache(const std::vector<Record>& records) {
+View shown_cache(const std::vector<Record>& records) {
   const Json& run = options_of(records).cache_run;
-  if (run.is_null()) return run_sheet(records);
+  if (run.is_null()) return run_view(records);
   const ShownCacheRun shown = cache_run_from_json(run, "the run of a cache");
-  return cache_sheet(shown.request, shown.run);
+  return cache_view(shown.request, shown.run);
 }
 
-Sheet shown_dispatch(const std::vector<Record>& records) {
+View shown_dispatch(const std::vector<Record>& records) {
   const auto verdicts = judge_expectations(options_of(records).expectations, records);
-  return as_ranks_show(dispatch_sheet(records, verdicts), records, dispatch_rank_table);
+  return add_rank_table(dispatch_view(records, verdicts), records, dispatch_rank_table);
 }
 
-Sheet shown_ddp(const std::vector<Record>& records) {
-  return as_ranks_show(ddp_sheet(records), records, ddp_rank_table);
+View shown_ddp(const std::vector<Record>& records) {
+  return add_rank_table(ddp_view(records), records, ddp_rank_table);
 }
 
-Sheet shown_collectives(const std::vector<Record>& records) {
-  return as_ranks_show(collectives_sheet(records), records, collectives_rank_table);
+View shown_collectives(const std::vector<Record>& records) {
+  return add_rank_table(collectives_view(records), records, collectives_rank_table);
 }
 
-struct View {
+struct InstrumentView {
   const char* kind;
-  Sheet (*shown)(const std::vector<Record>& records);
+  View (*shown)(const std::vector<Record>& records);
 };
 
-constexpr View kCommandView{"run", shown_commands}, kCacheView{"cache", shown_cache},
+constexpr InstrumentView kCommandView{"run", shown_commands}, kCacheView{"cache", shown_cache},
     kDispatchView{"dispatch", shown_dispatch}, kDdpView{"ddp", shown_ddp},
-    kCollectivesView{"collectives", shown_collectives}, kRunView{"run", run_sheet};
+    kCollectivesView{"collectives", shown_collectives}, kRunView{"run", run_view};
 
-const View& view_of(const Record& record) {
+const InstrumentView& view_of(const Record& record) {
   switch (record.instrument) {
     case Instrument::kCommands:
       return kCommandView;
@@ -127,38 +127,38 @@ bool is_sweep(const std::vector<Record>& records) {
 
 }  // namespace
 
-Sheet shown_records(const std::vector<Record>& records) {
+View shown_records(const std::vector<Record>& records) {
   if (is_sweep(records)) return shown_ddp(records);
-  std::vector<const View*> order;
+  std::vector<const InstrumentView*> order;
   for (const Record& record : records) {
-    const View& made = view_of(record);
+    const InstrumentView& made = view_of(record);
     if (std::ranges::find(order, &made) == order.end()) order.push_back(&made);
   }
   if (order.size() == 1) return order.front()->shown(records);
-  Sheet sheet;
-  for (const View* one : order) {
+  View view;
+  for (const InstrumentView* one : order) {
     std::vector<Record> own;
     for (const Record& record : records) {
       if (&view_of(record) == one) own.push_back(record);
     }
-    sheet.append(one->shown(own));
+    view.append(one->shown(own));
   }
-  return sheet;
+  return view;
 }
 
 bool shows_cases(const std::vector<Record>& records) {
   return std::ranges::all_of(records, [](const Record& one) { return &view_of(one) == &kRunView; });
 }
 
-std::vector<InstrumentRecords> by_instrument(std::vector<Record> records) {
+std::vector<InstrumentRecords> group_by_instrument(std::vector<Record> records) {
   if (is_sweep(records)) {
-    Sheet sheet = shown_ddp(records);
-    return {{"ddp", std::move(records), std::move(sheet)}};
+    View view = shown_ddp(records);
+    return {{"ddp", std::move(records), std::move(view)}};
   }
-  std::vector<const View*> order;
+  std::vector<const InstrumentView*> order;
   std::vector<InstrumentRecords> parts;
   for (Record& record : records) {
-    const View& made = view_of(record);
+    const InstrumentView& made = view_of(record);
     const auto place = std::ranges::find(order, &made) - order.begin();
     if (place == std::ssize(order)) {
       order.push_back(&made);
@@ -166,7 +166,7 @@ std::vector<InstrumentRecords> by_instrument(std::vector<Record> records) {
     }
     parts[static_cast<std::size_t>(place)].records.push_back(std::move(record));
   }
-  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].sheet = order[i]->shown(parts[i].records);
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].view = order[i]->shown(parts[i].records);
   return parts;
 }
 

@@ -57,7 +57,7 @@ std::vector<ShownRun> runs_of_file(FileResults file) {
 }
 
 /// Drops properties of single runs.
-void describe_as_joined(Record& record) {
+void clear_run_properties(Record& record) {
   if (record.runs.size() < 2) return;
   record.ratio.reset();
   record.modes = {};
@@ -76,7 +76,7 @@ std::optional<ShownRun> joined_run(const std::vector<ShownRun>& runs) {
   for (const ShownRun& run : runs) std::ranges::copy(run.records, std::back_inserter(all));
   try {
     JoinedRecords joined = join_duplicates(std::move(all));
-    std::ranges::for_each(joined.records, describe_as_joined);
+    std::ranges::for_each(joined.records, clear_run_properties);
     return ShownRun{"", std::move(joined.records), join(joined.notes, "; ")};
   } catch (const Error&) {
     return std::nullopt;  // inconvertible units

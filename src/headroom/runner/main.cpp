@@ -3,5 +3,5 @@
 #include "headroom/runner/runner_main.h"
 
 int main(int argc, char** argv) {
-  return headroom::runner_main(argc, argv, headroom::hand_over_to_engine);
+  return headroom::runner_main(argc, argv, headroom::exec_engine);
 }

@@ -99,11 +99,11 @@ struct JsonMembers<ExperimentDescription> {
 };
 
 template <>
-struct JsonMembers<ToldSeries> {
-  static constexpr std::tuple kTable{required("name", &ToldSeries::name), required("unit", &ToldSeries::unit),
-                                     required("values", &ToldSeries::values),
-                                     required("info", &ToldSeries::info),
-                                     sparse("numbers", &ToldSeries::numbers)};
+struct JsonMembers<ReportedSeries> {
+  static constexpr std::tuple kTable{
+      required("name", &ReportedSeries::name), required("unit", &ReportedSeries::unit),
+      required("values", &ReportedSeries::values), required("info", &ReportedSeries::info),
+      sparse("numbers", &ReportedSeries::numbers)};
 };
 
 template <>
@@ -121,20 +121,20 @@ Message message_of(const Json& json, std::string_view where = "") {
 }
 
 template <typename Message>
-Message sound(Message message) {
-  if (const std::string what = unsound(message); !what.empty()) throw Error("it " + what);
+Message checked_message(Message message) {
+  if (const std::string what = invalid_number_text(message); !what.empty()) throw Error("it " + what);
   return message;
 }
 
-void require_sound_axes(const ExperimentDescription& description) {
+void require_valid_axes(const ExperimentDescription& description) {
   std::set<std::string> names;
   double points = 1;
   for (const Axis& axis : description.axes) {
-    if (!names.insert(axis.name).second) throw Error("it has the axis " + in_quotes(axis.name) + " twice");
+    if (!names.insert(axis.name).second) throw Error("it has the axis " + quote(axis.name) + " twice");
     points *= std::max<double>(1, static_cast<double>(axis.values.size()));
   }
-  if (points > static_cast<double>(kMostPoints))
-    throw Error(fmt::format("its axes have {:.3g} points in all, more than {}", points, kMostPoints));
+  if (points > static_cast<double>(kMaxAxisPoints))
+    throw Error(fmt::format("its axes have {:.3g} points in all, more than {}", points, kMaxAxisPoints));
 }
 
 }  // namespace
@@ -162,20 +162,20 @@ Json to_json(const ExperimentDescription& description) {
 ExperimentDescription description_from_json(const Json& json) {
   auto description = message_of<ExperimentDescription>(json);
   if (description.backends.empty()) throw Error("/backends: expected at least one");
-  with_context("experiment " + in_quotes(description.name), [&] { require_sound_axes(description); });
+  with_context("experiment " + quote(description.name), [&] { require_valid_axes(description); });
   return description;
 }
 
 std::vector<ExperimentDescription> descriptions_from_json(const Json& reply) {
   const Json& list = json_array(reply, "experiments", "");
-  if (list.size() > kMostExperiments)
-    throw Error(fmt::format("/experiments: {} experiments, more than {}", list.size(), kMostExperiments));
+  if (list.size() > kMaxExperiments)
+    throw Error(fmt::format("/experiments: {} experiments, more than {}", list.size(), kMaxExperiments));
   std::vector<ExperimentDescription> descriptions;
   std::set<std::string> names;
   for (const Json& description : list) {
     descriptions.push_back(description_from_json(description));
     const std::string& name = descriptions.back().name;
-    if (!names.insert(name).second) throw Error("/experiments: " + in_quotes(name) + " appears twice");
+    if (!names.insert(name).second) throw Error("/experiments: " + quote(name) + " appears twice");
   }
   return descriptions;
 }
@@ -202,7 +202,7 @@ Json to_json(const PrepareReply& reply) {
 
 PrepareReply prepare_reply_from_json(const Json& json) {
   const std::string outcome = json_string(json, "outcome", "");
-  if (outcome == "ready") return {{}, sound(json_member_as<CaseInfo>(json, "info", ""))};
+  if (outcome == "ready") return {{}, checked_message(json_member_as<CaseInfo>(json, "info", ""))};
   const std::string reason = json_string(json, "reason", "");
   if (outcome == "skipped") return {{Outcome::Kind::kSkipped, reason}, {}};
   if (outcome == "failed") return {{Outcome::Kind::kFailed, reason}, {}};
@@ -219,7 +219,7 @@ SampleReply sample_reply_from_json(const Json& json) {
   if (json.contains("failed")) {
     reply.failure = json_string(json, "failed", "");
   } else {
-    reply.sample = sound(message_of<Sample>(json));
+    reply.sample = checked_message(message_of<Sample>(json));
   }
   return reply;
 }
@@ -231,7 +231,7 @@ Json to_json(const CountReply& reply) {
 
 CountReply count_reply_from_json(const Json& json) {
   if (json.contains("uncounted")) return {{}, json_string(json, "uncounted", "")};
-  return {sound(json_member_as<WorkCounts>(json, "counts", "")), {}};
+  return {checked_message(json_member_as<WorkCounts>(json, "counts", "")), {}};
 }
 
 Json to_json(const Conclusion& conclusion) {
@@ -241,9 +241,9 @@ Json to_json(const Conclusion& conclusion) {
 
 Conclusion conclusion_from_json(const Json& json) {
   if (!json.contains("conclusion")) return {};
-  const Json& told = json_member(json, "conclusion", "");
-  if (told.contains("failed")) return {json_string(told, "failed", "/conclusion")};
-  return message_of<Conclusion>(told, "/conclusion");
+  const Json& conclusion = json_member(json, "conclusion", "");
+  if (conclusion.contains("failed")) return {json_string(conclusion, "failed", "/conclusion")};
+  return message_of<Conclusion>(conclusion, "/conclusion");
 }
 
 }  // namespace headroom

@@ -225,8 +225,8 @@ struct CountReply {
 ExperimentDescription describe(const Experiment& experiment);
 
 /// Limits per runner and per experiment.
-inline constexpr std::size_t kMostExperiments = 10'000;
-inline constexpr std::size_t kMostPoints = 1'000'000;
+inline constexpr std::size_t kMaxExperiments = 10'000;
+inline constexpr std::size_t kMaxAxisPoints = 1'000'000;
 
 /// Decoders throw Error naming a missing or mistyped member or an impossible number (unsound()).
 Json to_json(const Hello& hello);

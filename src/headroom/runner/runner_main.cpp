@@ -47,12 +47,12 @@ int runner_main(int argc, char** argv, const FromShell& from_shell) {
     const std::vector<std::string> arguments{argv + 1, argv + argc};
     if (auto channel = inherited_channel()) {
       serve(std::move(*channel), registry(), runner_name(self), arguments);
-      return static_cast<int>(ExitCode::kFine);
+      return static_cast<int>(ExitCode::kSuccess);
     }
     return from_shell(self, arguments);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return static_cast<int>(ExitCode::kCannot);
+    return static_cast<int>(ExitCode::kError);
   }
 }
 
@@ -78,7 +78,7 @@ fs::path find_engine(const fs::path& self) {
       "; install it (pip or apt: docs/how-to/install.md), or set HEADROOM=/path/to/headroom");
 }
 
-int hand_over_to_engine(const fs::path& self, const std::vector<std::string>& arguments) {
+int exec_engine(const fs::path& self, const std::vector<std::string>& arguments) {
   const std::string engine = find_engine(self).string();
   std::vector<std::string> words{kEngine, "run", "--runner", self.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -86,7 +86,7 @@ int hand_over_to_engine(const fs::path& self, const std::vector<std::string>& ar
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execv(engine.c_str(), pointers.data());
-  throw Error("cannot start " + in_quotes(engine) + ": " + std::strerror(errno));
+  throw Error("cannot start " + quote(engine) + ": " + std::strerror(errno));
 }
 
 }  // namespace headroom

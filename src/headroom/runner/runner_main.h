@@ -21,6 +21,6 @@ int runner_main(int argc, char** argv, const FromShell& from_shell);
 std::filesystem::path find_engine(const std::filesystem::path& self);
 
 /// Executes `headroom run --runner SELF ARGUMENT...`; returns only by throwing Error.
-int hand_over_to_engine(const std::filesystem::path& self, const std::vector<std::string>& arguments);
+int exec_engine(const std::filesystem::path& self, const std::vector<std::string>& arguments);
 
 }  // namespace headroom

@@ -19,7 +19,7 @@ namespace headroom {
 namespace {
 
 /// An empty failure would read as a sample.
-std::string reason_or(std::string reason, const char* otherwise) {
+std::string non_empty_reason(std::string reason, const char* otherwise) {
   return reason.empty() ? std::string(otherwise) : std::move(reason);
 }
 
@@ -37,13 +37,13 @@ Outcome outcome_of(const Experiment& experiment, const CaseSpec& spec, SampleSou
     conclusion = state.conclusion();
     return {};
   } catch (const SkipCase& skip) {
-    return {Outcome::Kind::kSkipped, reason_or(skip.reason, "skipped without a reason")};
+    return {Outcome::Kind::kSkipped, non_empty_reason(skip.reason, "skipped without a reason")};
   } catch (const WrongAnswer& wrong) {
     return {Outcome::Kind::kFailed, wrong.reason};
   } catch (const std::bad_alloc&) {
     return {Outcome::Kind::kFailed, "out of memory"};
   } catch (const std::exception& error) {
-    return {Outcome::Kind::kFailed, reason_or(error.what(), "threw an exception without a message")};
+    return {Outcome::Kind::kFailed, non_empty_reason(error.what(), "threw an exception without a message")};
   } catch (...) {
     return {Outcome::Kind::kFailed, "threw something that is not a std::exception"};
   }
@@ -60,14 +60,14 @@ SampleRequest sample_of(const Json& request) {
   return wanted;
 }
 
-Channel::Status next_line(Channel& channel, std::string& line, const Attention& attention) {
-  constexpr int kLookMs = 500;
-  if (!attention.look) return channel.read_line(line, std::chrono::milliseconds(-1));
+Channel::Status next_line(Channel& channel, std::string& line, const IdleHooks& idle_hooks) {
+  constexpr int kPollMs = 500;
+  if (!idle_hooks.look) return channel.read_line(line, std::chrono::milliseconds(-1));
   while (true) {
     const Channel::Status status = channel.read_line(line, std::chrono::milliseconds(0));
     if (status != Channel::Status::kTimeout) return status;
     pollfd entry{channel.fd(), POLLIN, 0};
-    if (poll(&entry, 1, kLookMs) <= 0) attention.look();
+    if (poll(&entry, 1, kPollMs) <= 0) idle_hooks.look();
   }
 }
 
@@ -91,16 +91,16 @@ Conclusion CaseThread::conclude() {
 
 void CaseThread::attend() {
   await(Turn::kCaller);
-  while (errand_ != nullptr) {
-    (*std::exchange(errand_, nullptr))();
-    hand_over_to(Turn::kCase);
+  while (server_task_ != nullptr) {
+    (*std::exchange(server_task_, nullptr))();
+    pass_turn(Turn::kCase);
     await(Turn::kCaller);
   }
 }
 
 void CaseThread::on_server(const std::function<void()>& work) {
   std::exception_ptr failure;
-  const std::function<void()> errand = [&] {
+  const std::function<void()> server_task = [&] {
     try {
       if (is_pinned_ && !std::exchange(is_server_pinned_, true)) pin_this_thread(allowed_cpus().back());
       work();
@@ -108,8 +108,8 @@ void CaseThread::on_server(const std::function<void()>& work) {
       failure = std::current_exception();
     }
   };
-  errand_ = &errand;
-  hand_over_to(Turn::kCaller);
+  server_task_ = &server_task;
+  pass_turn(Turn::kCaller);
   await(Turn::kCase);
   if (failure) std::rethrow_exception(failure);
 }
@@ -141,13 +141,13 @@ void CaseThread::run(const Experiment& experiment, const CaseSpec& spec, SharedO
   reply_ = failed_reply(outcome.reason);
   conclusion_.failure = outcome.reason;
   ended_ = true;
-  hand_over_to(Turn::kCaller);
+  pass_turn(Turn::kCaller);
 }
 
 SampleReply CaseThread::sample(const SampleRequest& request) {
   if (ended_) return failed_reply(reply_.failure.empty() ? "the case has ended" : reply_.failure);
   request_ = request;
-  hand_over_to(Turn::kCase);
+  pass_turn(Turn::kCase);
   attend();
   return reply_;
 }
@@ -159,7 +159,7 @@ void CaseThread::ready(const CaseInfo& info) {
 }
 
 std::optional<SampleRequest> CaseThread::next() {
-  hand_over_to(Turn::kCaller);
+  pass_turn(Turn::kCaller);
   await(Turn::kCase);
   return std::exchange(request_, std::nullopt);
 }
@@ -169,7 +169,7 @@ void CaseThread::deliver(const Sample& sample) {
   reply_.failure.clear();
 }
 
-void CaseThread::hand_over_to(Turn turn) {
+void CaseThread::pass_turn(Turn turn) {
   {
     const std::lock_guard lock(mutex_);
     turn_ = turn;
@@ -190,7 +190,7 @@ Json RegistryServer::answer(const Json& request) {
   if (what == "count") return count(request);
   if (what == "trace") return trace(request);
   if (what == "release") return release(request);
-  throw Error("unknown request " + in_quotes(what));
+  throw Error("unknown request " + quote(what));
 }
 
 Json RegistryServer::descriptions() const {
@@ -211,12 +211,12 @@ Json RegistryServer::descriptions() const {
 Json RegistryServer::prepare(const Json& request) {
   CaseSpec spec = case_spec_from_json(json_member(request, "spec", "request"));
   const Experiment* experiment = registry_.find(spec.experiment);
-  if (experiment == nullptr) throw Error("no experiment " + in_quotes(spec.experiment));
+  if (experiment == nullptr) throw Error("no experiment " + quote(spec.experiment));
   const int id = case_of(request);
   cases_.erase(id);
   auto made = std::make_unique<CaseThread>(*experiment, std::move(spec), shared_);
   const Outcome& outcome = made->prepared().outcome;
-  if (outcome.kind == Outcome::Kind::kFailed) require_survival(outcome.reason);
+  if (outcome.kind == Outcome::Kind::kFailed) require_usable_process(outcome.reason);
   Json reply = to_json(made->prepared());
   if (made->prepared().outcome.kind == Outcome::Kind::kMeasured) cases_.emplace(id, std::move(made));
   return reply;
@@ -231,7 +231,7 @@ CaseThread& RegistryServer::prepared(const Json& request) {
 Json RegistryServer::sample(const Json& request) {
   CaseThread& made = prepared(request);
   const SampleReply reply = made.sample(sample_of(request));
-  if (!reply.failure.empty()) require_survival(reply.failure);
+  if (!reply.failure.empty()) require_usable_process(reply.failure);
   return to_json(reply);
 }
 
@@ -240,7 +240,7 @@ Json RegistryServer::count(const Json& request) {
   CaseThread& made = prepared(request);
   SampleRequest wanted = sample_of(request);
   CountReply counted;
-  const Surround surround = [&](const std::function<void()>& run) {
+  const RunWrapper wrapper = [&](const std::function<void()>& run) {
     try {
       counted.counts = counters_.count(run);
     } catch (const Error& error) {
@@ -250,10 +250,10 @@ Json RegistryServer::count(const Json& request) {
   SampleReply reply;
   // A separate sample: counters must not count the lead-in.
   if (wanted.lead_in > 0) reply = made.sample({std::exchange(wanted.lead_in, 0), 0});
-  wanted.surround = &surround;
+  wanted.wrapper = &wrapper;
   if (reply.failure.empty()) reply = made.sample(wanted);
   if (!reply.failure.empty()) {
-    require_survival(reply.failure);
+    require_usable_process(reply.failure);
     counted.failure = reply.failure;
   }
   return to_json(counted);
@@ -265,16 +265,16 @@ Json RegistryServer::trace(const Json& request) {
   const std::string file = json_string(request, "file", "request");
   std::string problem = registry_.tracer() ? "" : "this runner cannot record traces";
   if (!problem.empty()) return {{"untraced", problem}};
-  const Surround surround = [&](const std::function<void()>& run) {
+  const RunWrapper wrapper = [&](const std::function<void()>& run) {
     try {
       registry_.tracer()(file, run);
     } catch (const std::exception& error) {
       problem = error.what();
     }
   };
-  const SampleReply reply = made.sample({kTracedIterations, 0, &surround});
+  const SampleReply reply = made.sample({kTracedIterations, 0, &wrapper});
   if (!reply.failure.empty()) problem = reply.failure;
-  if (!problem.empty()) require_survival(problem);
+  if (!problem.empty()) require_usable_process(problem);
   if (!problem.empty()) return {{"untraced", problem}};
   return {{"traced", file}};
 }
@@ -285,14 +285,14 @@ Json RegistryServer::release(const Json& request) {
   const auto found = cases_.find(id);
   if (found != cases_.end() && request.contains("conclude") && json_bool(request, "conclude", "request")) {
     const Conclusion conclusion = found->second->conclude();
-    if (!conclusion.failure.empty()) require_survival(conclusion.failure);
+    if (!conclusion.failure.empty()) require_usable_process(conclusion.failure);
     reply["conclusion"] = to_json(conclusion);
   }
   cases_.erase(id);
   return reply;
 }
 
-void RegistryServer::require_survival(const std::string& failure) const {
+void RegistryServer::require_usable_process(const std::string& failure) const {
   const std::string lost = registry_.lost();
   if (!lost.empty()) throw ProcessLost(failure + "; " + lost);
 }
@@ -314,13 +314,13 @@ void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments) {
   // A looping runner must not outlive its parent.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  converse(std::move(channel), registry, name, arguments);
+  serve_connection(std::move(channel), registry, name, arguments);
 }
 
-void converse(Channel channel, Registry& registry, const std::string& name,
-              const std::vector<std::string>& arguments, const Attention& attention) {
+void serve_connection(Channel channel, Registry& registry, const std::string& name,
+                      const std::vector<std::string>& arguments, const IdleHooks& idle_hooks) {
   try {
-    static_cast<void>(page_wish());  // validates the variable before any case
+    static_cast<void>(page_policy());  // validates the variable before any case
     registry.require();
     registry.take_arguments(arguments);
   } catch (const std::exception& error) {
@@ -332,7 +332,7 @@ void converse(Channel channel, Registry& registry, const std::string& name,
   const Hello hello{name, HEADROOM_VERSION, kProtocolVersion, traces, true, server.counts()};
   if (!channel.write_line(dump_json(to_json(hello)))) return;
   std::string line;
-  while (next_line(channel, line, attention) == Channel::Status::kLine) {
+  while (next_line(channel, line, idle_hooks) == Channel::Status::kLine) {
     Json request, reply;
     try {
       request = parse_json(line, "request");
@@ -344,7 +344,7 @@ void converse(Channel channel, Registry& registry, const std::string& name,
     } catch (const std::exception& error) {
       reply = {{"error", error.what()}};
     }
-    if (attention.replies && !attention.replies()) continue;
+    if (idle_hooks.replies && !idle_hooks.replies()) continue;
     if (request.is_object() && request.contains("id")) reply["id"] = request["id"];
     if (!channel.write_line(dump_json(reply))) return;
   }

@@ -53,7 +53,7 @@ class CaseThread final : private SampleSource {
   void attend();
   void end();
   void run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared);
-  void hand_over_to(Turn turn);
+  void pass_turn(Turn turn);
   void await(Turn turn);
 
   std::mutex mutex_;
@@ -65,7 +65,7 @@ class CaseThread final : private SampleSource {
   bool ended_ = false;
   PrepareReply prepared_;
   std::optional<SampleRequest> request_;
-  const std::function<void()>* errand_ = nullptr;  ///< work for the caller's thread; must not throw
+  const std::function<void()>* server_task_ = nullptr;  ///< work for the caller's thread; must not throw
   bool is_pinned_ = false;
   bool is_server_pinned_ = false;
   SampleReply reply_;
@@ -98,7 +98,7 @@ class RegistryServer {
   Json trace(const Json& request);
   Json release(const Json& request);
   CaseThread& prepared(const Json& request);
-  void require_survival(const std::string& failure) const;
+  void require_usable_process(const std::string& failure) const;
 
   const Registry& registry_;
   const ProcessCounters counters_;
@@ -116,7 +116,7 @@ std::optional<Channel> inherited_channel();
 void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments = {});
 
-struct Attention {
+struct IdleHooks {
   /// Called twice a second and on signals while idle. An exception ends the conversation.
   std::function<void()> look;
   /// Whether to send the ready reply: false after an interrupt.
@@ -124,7 +124,7 @@ struct Attention {
 };
 
 /// Like serve(), but the process survives the other end.
-void converse(Channel channel, Registry& registry, const std::string& name,
-              const std::vector<std::string>& arguments = {}, const Attention& attention = {});
+void serve_connection(Channel channel, Registry& registry, const std::string& name,
+                      const std::vector<std::string>& arguments = {}, const IdleHooks& idle_hooks = {});
 
 }  // namespace headroom

@@ -21,15 +21,15 @@ constexpr double kSlowIteration = 10;
 constexpr double kMaxStretch = 32;
 
 std::uint64_t whole_iterations(double count) {
-  constexpr auto kMost = static_cast<double>(Calibration::kMaxIterations);
-  if (!(count < kMost)) return Calibration::kMaxIterations;
+  constexpr auto kMax = static_cast<double>(Calibration::kMaxIterations);
+  if (!(count < kMax)) return Calibration::kMaxIterations;
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(count)));
 }
 
 /// Rounds needed to store a choice; maximum.
-constexpr std::size_t kEnoughRounds = 5, kMostRounds = 40;
+constexpr std::size_t kEnoughRounds = 5, kMaxRounds = 40;
 /// An unsettled choice is searched again in every run.
-constexpr double kPatience = 3;
+constexpr double kServerTimeout = 3;
 
 struct Candidate {
   std::string variant;
@@ -84,13 +84,13 @@ void sample_round(Worker& worker, std::vector<Candidate*>& order, std::uint64_t 
 }
 
 /// Slowness allowed relative to the best.
-double slack_after(std::size_t rounds) {
+double allowed_slowdown(std::size_t rounds) {
   if (rounds < 3) return 2;
   if (rounds < 6) return 1.2;
   return rounds < 12 ? 1.08 : 1.03;
 }
 
-void leave_out_the_slow(std::vector<Candidate>& candidates, std::size_t rounds) {
+void drop_slow_candidates(std::vector<Candidate>& candidates, std::size_t rounds) {
   double best = 0;
   for (Candidate& candidate : candidates) {
     if (candidate.out) continue;
@@ -98,11 +98,11 @@ void leave_out_the_slow(std::vector<Candidate>& candidates, std::size_t rounds) 
     if (best == 0 || candidate.median_relative < best) best = candidate.median_relative;
   }
   for (Candidate& candidate : candidates) {
-    if (candidate.median_relative > best * slack_after(rounds)) candidate.out = true;
+    if (candidate.median_relative > best * allowed_slowdown(rounds)) candidate.out = true;
   }
 }
 
-std::vector<Candidate*> in_the_race(std::vector<Candidate>& candidates) {
+std::vector<Candidate*> remaining_candidates(std::vector<Candidate>& candidates) {
   std::vector<Candidate*> left;
   for (Candidate& candidate : candidates) {
     if (!candidate.out) left.push_back(&candidate);
@@ -116,15 +116,15 @@ std::size_t race(Worker& worker, std::vector<Candidate>& candidates, const Tunin
   std::mt19937_64 random(rule.seed);
   const double start = rule.now_ns();
   std::size_t rounds = 0;
-  for (std::vector<Candidate*> order = in_the_race(candidates); !order.empty() && rounds < kMostRounds;
-       order = in_the_race(candidates)) {
+  for (std::vector<Candidate*> order = remaining_candidates(candidates);
+       !order.empty() && rounds < kMaxRounds; order = remaining_candidates(candidates)) {
     if (interrupted) throw Interrupted{};
     const double spent_ns = rule.now_ns() - start;
-    if (rounds > 0 && spent_ns >= kPatience * rule.max_time_ns) break;
+    if (rounds > 0 && spent_ns >= kServerTimeout * rule.max_time_ns) break;
     if (rounds >= kEnoughRounds && (spent_ns >= rule.max_time_ns || order.size() == 1)) break;
     std::ranges::shuffle(order, random);
     sample_round(worker, order, iterations);
-    leave_out_the_slow(candidates, ++rounds);
+    drop_slow_candidates(candidates, ++rounds);
   }
   return rounds;
 }

@@ -326,16 +326,16 @@ std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricFor
   return all;
 }
 
-std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) {
+std::vector<ProcessSamples> reported_samples(const Track& track, std::size_t index) {
   const std::vector<RankSample>& ranks = track.readings.front().ranks;
   std::vector<std::uint32_t> rounds;
   for (const Reading& reading : track.readings) {
     if (reading.epoch == track.readings.back().epoch) rounds.push_back(reading.round);
   }
   std::vector<ProcessSamples> all;
-  for (std::size_t i = 0; i < track.told.size(); ++i) {
-    if (track.told[i].series.size() <= index) continue;
-    std::span<const double> values = track.told[i].series[index].values;
+  for (std::size_t i = 0; i < track.reported.size(); ++i) {
+    if (track.reported[i].series.size() <= index) continue;
+    std::span<const double> values = track.reported[i].series[index].values;
     // Iterations counted after the samples.
     if (values.size() >= rounds.size() + track.calls_after)
       values = values.first(values.size() - track.calls_after);
@@ -348,7 +348,7 @@ std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) 
   return all;
 }
 
-void tell_slowest(const Track& track, Record& latency) {
+void set_slowest(const Track& track, Record& latency) {
   std::vector<std::size_t> times(track.readings.front().ranks.size());
   for (const Reading& reading : track.readings) {
     const auto slowest = std::ranges::max_element(reading.ranks, {}, &RankSample::elapsed_ns);
@@ -491,21 +491,21 @@ void append_records(const Track& track, const GroupResult& result, Record base,
           lower ? record.metric.value * limit->fraction : record.metric.value / limit->fraction;
     }
     if (form.name == kLatency) record.modes = find_modes(steady(record).values);
-    if (form.name == kLatency && by_slowest) tell_slowest(track, record);
+    if (form.name == kLatency && by_slowest) set_slowest(track, record);
     const std::vector<std::string>& beside = track.planned.also_metrics;
     const bool is_beside =
         std::ranges::any_of(beside, [&](const std::string& name) { return is_same_metric(name, form.name); });
     if (form.name == headline || is_beside) record.metric.headline = true;
     records.push_back(std::move(record));
   }
-  for (std::size_t i = 0; !track.told.empty() && i < track.told.front().series.size(); ++i) {
-    const ToldSeries& told = track.told.front().series[i];
+  for (std::size_t i = 0; !track.reported.empty() && i < track.reported.front().series.size(); ++i) {
+    const ReportedSeries& reported = track.reported.front().series[i];
     Record record = base;
-    record.metric.name = told.name;
-    record.metric.unit = told.unit;
-    record.metric.extra_info = told.info;
-    record.metric.numbers = told.numbers;
-    record.samples = samples_told(track, i);
+    record.metric.name = reported.name;
+    record.metric.unit = reported.unit;
+    record.metric.extra_info = reported.info;
+    record.metric.numbers = reported.numbers;
+    record.samples = reported_samples(track, i);
     if (record.samples.front().values.empty()) continue;
     estimate(record);
     records.push_back(std::move(record));

@@ -17,8 +17,8 @@ void mark_failed(Track& track, const std::string& reason) {
   track.info.verified = false;
 }
 
-void hear(Track& track, std::vector<Conclusion> told) {
-  for (const Conclusion& conclusion : told) {
+void add_conclusions(Track& track, std::vector<Conclusion> reported) {
+  for (const Conclusion& conclusion : reported) {
     for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
     track.changed.insert(conclusion.changed.begin(), conclusion.changed.end());
     if (!conclusion.wrong.empty() && track.info.wrong.empty()) {
@@ -27,7 +27,7 @@ void hear(Track& track, std::vector<Conclusion> told) {
     }
     if (!conclusion.failure.empty() && track.alive()) mark_failed(track, conclusion.failure);
   }
-  track.told = std::move(told);
+  track.reported = std::move(reported);
 }
 
 void mark_late(Track& track, const std::string& reason) {
@@ -48,7 +48,7 @@ std::size_t readings_since(const Track& track, std::uint32_t first_round) {
 }
 
 constexpr std::size_t kSamplesOfAPass = 10;
-constexpr std::size_t kMostPasses = 5;
+constexpr std::size_t kMaxPasses = 5;
 
 std::size_t samples_since(const Track& track, std::uint32_t round) {
   return static_cast<std::size_t>(
@@ -67,7 +67,7 @@ WorkCounts per_iteration(WorkCounts counts, std::uint64_t iterations) {
 
 /// Short, as every round has one.
 constexpr double kPingPongNs = 2e5;
-constexpr double kLeastLimitNs = 1e6;
+constexpr double kMinLimitNs = 1e6;
 /// All limits of a round together, in samples of a case.
 constexpr double kLimitsShare = 2;
 /// Below this, an untimed iteration before each sample warms up at no cost.
@@ -118,7 +118,7 @@ void PreparedTracks::prepare_all() {
 void PreparedTracks::prepare(Track& track) {
   if (*interrupted_) throw Interrupted{};
   if (is_closed_ && track.pids.empty()) return mark_late(track, out_of_time_);
-  guarded(track, [&](Worker& worker) {
+  run_guarded(track, [&](Worker& worker) {
     const PrepareReply reply = worker.prepare(track.id, track.planned.spec);
     track.outcome = reply.outcome;
     if (!track.alive()) return;
@@ -128,7 +128,7 @@ void PreparedTracks::prepare(Track& track) {
   });
 }
 
-void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& body) {
+void PreparedTracks::run_guarded(Track& track, const std::function<void(Worker&)>& body) {
   const std::size_t runner = track.planned.runner;
   try {
     body(workers_->at(runner));
@@ -140,7 +140,7 @@ void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& b
   } catch (const OutOfTime&) {
     if (!grace_ns_) throw;
     const double left_ns = *grace_ns_ - prepare_by_ns_;
-    answer_by(*grace_ns_);
+    set_deadline(*grace_ns_);
     is_closed_ = true;
     mark_late(track, out_of_time_);
     workers_->stop(runner);
@@ -151,24 +151,24 @@ void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& b
   }
 }
 
-void PreparedTracks::prepare_by(double ns, double grace_ns, std::string reason) {
+void PreparedTracks::set_prepare_deadline(double ns, double grace_ns, std::string reason) {
   if (is_closed_) return;
   prepare_by_ns_ = ns;
   grace_ns_ = grace_ns;
   out_of_time_ = std::move(reason);
-  workers_->answer_by(ns);
+  workers_->set_deadline(ns);
 }
 
-void PreparedTracks::answer_by(double ns) {
+void PreparedTracks::set_deadline(double ns) {
   grace_ns_.reset();
-  workers_->answer_by(ns);
+  workers_->set_deadline(ns);
 }
 
 void PreparedTracks::mark_out_of_time() {
   for (Track& track : result_->cases) mark_late(track, out_of_time_);
 }
 
-std::string PreparedTracks::spared(const Track& track, const std::function<void(Worker&)>& body) {
+std::string PreparedTracks::run_optional(const Track& track, const std::function<void(Worker&)>& body) {
   const std::size_t runner = track.planned.runner;
   try {
     body(workers_->at(runner));
@@ -203,7 +203,7 @@ void PreparedTracks::conclude_all() {
     const std::size_t runner = track->planned.runner;
     if (!track->is_sampled() || lost_runners.contains(runner)) continue;
     try {
-      hear(*track, workers_->at(runner).conclude(track->id));
+      add_conclusions(*track, workers_->at(runner).conclude(track->id));
     } catch (const OutOfTime&) {
       // They may have stopped computing.
       std::for_each(next, tracks.end(), [](Track* late) { late->info.verified = false; });
@@ -240,7 +240,7 @@ std::set<std::size_t> PreparedTracks::runners() const {
 
 std::optional<SampleReply> PreparedTracks::sample(Track& track, const SampleRequest& request) {
   std::optional<SampleReply> reply;
-  guarded(track, [&](Worker& worker) { reply = worker.sample(track.id, request); });
+  run_guarded(track, [&](Worker& worker) { reply = worker.sample(track.id, request); });
   if (!reply || reply->failure.empty()) return reply;
   fail(track, reply->failure);
   return std::nullopt;
@@ -248,7 +248,7 @@ std::optional<SampleReply> PreparedTracks::sample(Track& track, const SampleRequ
 
 void PreparedTracks::fail(Track& track, const std::string& reason) {
   mark_failed(track, reason);
-  guarded(track, [&](Worker& worker) { worker.release(track.id); });
+  run_guarded(track, [&](Worker& worker) { worker.release(track.id); });
 }
 
 std::vector<Track*> PreparedTracks::all() {
@@ -320,7 +320,7 @@ std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<Runne
 
 void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32_t first_round) {
   const std::size_t passes =
-      std::clamp<std::size_t>(samples_since(track, first_round) / kSamplesOfAPass, 1, kMostPasses);
+      std::clamp<std::size_t>(samples_since(track, first_round) / kSamplesOfAPass, 1, kMaxPasses);
   track.calls_after = 0;
   for (std::size_t pass = 0; pass < passes; ++pass) {
     const CountReply reply = worker.count(track.id, {track.iterations, track.lead_in});
@@ -407,9 +407,9 @@ void GroupRun::run_process(int process) {
   const double grace_ns = grace_end_ns();
   if (process == 0) {
     prepare_by_ns_ = start_ns + kPreparingShare * (settings_.end_ns - start_ns);
-    tracks_.prepare_by(prepare_by_ns_, grace_ns, settings_.out_of_time);
+    tracks_.set_prepare_deadline(prepare_by_ns_, grace_ns, settings_.out_of_time);
   } else {
-    tracks_.answer_by(grace_ns);
+    tracks_.set_deadline(grace_ns);
   }
   tracks_.prepare_all();
   const bool is_first = process == 0 && tracks_.any_case_alive();
@@ -417,17 +417,17 @@ void GroupRun::run_process(int process) {
   refuse_coarse_sums();
   if (is_first && settings_.limits && settings_.now_ns() < prepare_by_ns_) add_limits();
   // It may compile the case.
-  if (process == 0) tracks_.prepare_by(settings_.end_ns, grace_ns, settings_.out_of_time);
+  if (process == 0) tracks_.set_prepare_deadline(settings_.end_ns, grace_ns, settings_.out_of_time);
   if (is_first) calibrate_all();
   warm_up();
   if (process == 0) {
     prepared_ns_ = settings_.now_ns() - start_ns + (keeps ? tracks_.start_ns() : 0);
-    settle_processes();
+    limit_processes();
   }
   // A sample begun in time may end later.
-  if (process == 0) tracks_.answer_by(kNever);
+  if (process == 0) tracks_.set_deadline(kNever);
   if (tracks_.any_case_alive()) sample_rounds();
-  tracks_.answer_by(std::max(grace_ns, settings_.now_ns() + kGraceNs));
+  tracks_.set_deadline(std::max(grace_ns, settings_.now_ns() + kGraceNs));
   count_cases();
   const bool traced = process + 1 == settings_.processes && trace_cases();
   tracks_.conclude_all();
@@ -471,7 +471,7 @@ void GroupRun::tune(Track& track, int first_id) {
   rule.sample_ns = std::min(rule.sample_ns, settings_.sample_ns);
   rule.seed = settings_.seed;
   rule.now_ns = settings_.now_ns;
-  tracks_.guarded(track, [&](Worker& worker) {
+  tracks_.run_guarded(track, [&](Worker& worker) {
     const auto result = fastest_variant(worker, track.planned, first_id, rule, interrupted_);
     if (!result) return;
     worker.release(track.id);
@@ -492,7 +492,7 @@ void GroupRun::refuse_coarse_sums() {
   }
 }
 
-std::vector<const Track*> GroupRun::first_of_each_limits() const {
+std::vector<const Track*> GroupRun::limit_representatives() const {
   std::vector<const Track*> first;
   for (const Track& track : result_.cases) {
     const auto is_same = [&](const Track* other) { return share_limits(*other, track); };
@@ -502,7 +502,7 @@ std::vector<const Track*> GroupRun::first_of_each_limits() const {
 }
 
 void GroupRun::add_limits() {
-  for (const Track* first : first_of_each_limits()) {
+  for (const Track* first : limit_representatives()) {
     for (LimitTrack& limit : limit_candidates(offers_, *first)) {
       result_.limits.push_back(std::move(limit));
     }
@@ -525,7 +525,7 @@ void GroupRun::calibrate_all() {
   for (Track& track : result_.cases) track.iterations = shared;
   for (LimitTrack& limit : result_.limits) {
     if (limit.track.alive()) {
-      calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : kLeastLimitNs);
+      calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : kMinLimitNs);
     }
   }
   drop_loose_limits();
@@ -539,7 +539,7 @@ void GroupRun::lengthen_limits() {
   const auto count = static_cast<double>(std::ranges::count_if(result_.limits, is_rate));
   const double each = std::min(settings_.sample_ns, kLimitsShare * settings_.sample_ns / count);
   for (LimitTrack& limit : result_.limits) {
-    if (!is_rate(limit) || each <= kLeastLimitNs) continue;
+    if (!is_rate(limit) || each <= kMinLimitNs) continue;
     limit.track.iterations =
         std::max(limit.track.iterations, static_cast<std::uint64_t>(each / limit.track.calibrated_ns));
   }
@@ -549,7 +549,7 @@ void GroupRun::drop_loose_limits() {
   const std::vector<LimitTrack> candidates = std::move(result_.limits);
   result_.limits.clear();
   std::set<int> kept;
-  for (const Track* bounded : first_of_each_limits()) {
+  for (const Track* bounded : limit_representatives()) {
     std::vector<LimitTrack> limits = limits_of(*bounded, candidates);
     const bool needs_peak = bounded->planned.metric == "flops_utilization";
     drop_loose_candidates(limits, bounded->info.work, needs_peak);
@@ -560,7 +560,7 @@ void GroupRun::drop_loose_limits() {
   }
   for (LimitTrack limit : candidates) {
     if (kept.contains(limit.track.id) || !limit.track.alive()) continue;
-    tracks_.guarded(limit.track, [&](Worker& worker) { worker.release(limit.track.id); });
+    tracks_.run_guarded(limit.track, [&](Worker& worker) { worker.release(limit.track.id); });
   }
 }
 
@@ -597,7 +597,7 @@ void GroupRun::warm_up() {
   }
 }
 
-void GroupRun::settle_processes() {
+void GroupRun::limit_processes() {
   const double left_ns = std::min(settings_.end_ns - settings_.now_ns(), settings_.share_ns);
   while (settings_.processes > 1 && left_ns < kNever &&
          (settings_.processes - 1) * prepared_ns_ > kFreshShare * left_ns)
@@ -687,7 +687,7 @@ bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
     state.relative_half_width = worst_half_width(widths);
     progress_.worst_half_width = state.relative_half_width;
     settled_.look(result_.cases, widths, sampling_ns(), first_round_);
-    rest_beaten_limits();
+    pause_beaten_limits();
   }
   announce("sampling");
   const auto reason = stopping.check(state);
@@ -695,11 +695,11 @@ bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
   return reason.has_value();
 }
 
-void GroupRun::rest_beaten_limits() {
+void GroupRun::pause_beaten_limits() {
   for (const std::size_t index : beaten_limits(result_.limits)) {
     Track& track = result_.limits[index].track;
     track.rests = true;
-    tracks_.guarded(track, [&](Worker& worker) { worker.release(track.id); });
+    tracks_.run_guarded(track, [&](Worker& worker) { worker.release(track.id); });
   }
 }
 
@@ -714,7 +714,7 @@ void GroupRun::count_cases() {
   for (Track* track : tracks) {
     if (interrupted_) throw Interrupted{};
     // The samples stay valid if the runner dies here.
-    const std::string lost = tracks_.spared(
+    const std::string lost = tracks_.run_optional(
         *track, [&](Worker& worker) { count_passes(*track, worker, tracks_.epoch(), first_round_); });
     if (!lost.empty()) track->uncounted = lost;
   }
@@ -745,7 +745,7 @@ bool GroupRun::trace_cases() {
     asked = asked || own.empty();
     // The samples stay valid if the runner dies here.
     const std::string lost =
-        tracks_.spared(track, [&](Worker& worker) { track.untraced = worker.trace(track.id, file); });
+        tracks_.run_optional(track, [&](Worker& worker) { track.untraced = worker.trace(track.id, file); });
     if (!lost.empty()) track.untraced = lost;
     if (track.untraced.empty()) track.trace = file;
   }

@@ -61,18 +61,18 @@ class PreparedTracks {
   double start_ns() const;
   /// Ends runners that have not answered by `ns` and marks their current case. Their other prepared cases may
   /// be sampled once by `grace_ns`, unless restarting takes too long. Then calls throw OutOfTime.
-  void prepare_by(double ns, double grace_ns, std::string reason);
+  void set_prepare_deadline(double ns, double grace_ns, std::string reason);
   /// From now on, calls throw OutOfTime at `ns`.
-  void answer_by(double ns);
+  void set_deadline(double ns);
   void mark_out_of_time();
   void next_epoch() { ++epoch_; }
   std::uint32_t epoch() const { return epoch_; }
 
   /// Runs `body`. If the runner is lost, marks `track` and prepares the runner's other tracks again; throws
   /// RunnerLost for a final loss.
-  void guarded(Track& track, const std::function<void(Worker&)>& body);
+  void run_guarded(Track& track, const std::function<void(Worker&)>& body);
   /// Like guarded() for optional work, but keeps `track`. Returns the reason of a loss, or "".
-  std::string spared(const Track& track, const std::function<void(Worker&)>& body);
+  std::string run_optional(const Track& track, const std::function<void(Worker&)>& body);
   /// Nothing on failure or loss.
   std::optional<SampleReply> sample(Track& track, const SampleRequest& request);
   void fail(Track& track, const std::string& reason);
@@ -180,18 +180,18 @@ class GroupRun {
   void refuse_coarse_sums();
   void add_limits();
   void calibrate_all();
-  std::vector<const Track*> first_of_each_limits() const;
+  std::vector<const Track*> limit_representatives() const;
   void drop_loose_limits();
   /// To a case's length, less if there are many limits.
   void lengthen_limits();
   void warm_up();
   /// Fewer processes if preparing them takes too long.
-  void settle_processes();
+  void limit_processes();
   StopRule rule_of_process() const;
   void sample_rounds();
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
-  void rest_beaten_limits();
+  void pause_beaten_limits();
   void count_cases();
   /// Whether the session requested a trace.
   bool trace_cases();

@@ -77,7 +77,7 @@ std::string ranks_of(const PlannedCase& planned) {
 }
 
 /// 0 without ranks.
-int ranks_here(const PlannedCase& planned, const std::vector<RankHello>& ranks) {
+int local_rank_count(const PlannedCase& planned, const std::vector<RankHello>& ranks) {
   const std::string text = ranks_of(planned);
   if (ranks.empty() || text.empty()) return 0;
   const auto taking_part = std::min(ranks.size(), static_cast<std::size_t>(std::stoul(text)));
@@ -167,7 +167,7 @@ bool is_clearly_slower(const Series& series, const Series& best) {
 
 /// A resource with a fastest floor below this share of the largest cannot bind; rounds that suggest it are
 /// disturbed.
-constexpr double kMayBind = 0.25;
+constexpr double kMinBindingShare = 0.25;
 /// Interquartile range over median.
 constexpr double kUnstableSpread = 0.10;
 
@@ -245,7 +245,7 @@ Traffic binding_part(Traffic traffic, const BestPatterns& best) {
     set_rate(rates, resource, limit_rate(*limit, std::ranges::min(series.values)));
   }
   const Floors floors = floors_of(traffic, rates);
-  const double least = kMayBind * std::ranges::max(floors);
+  const double least = kMinBindingShare * std::ranges::max(floors);
   if (floors[kComputeBound] < least) traffic.flops = 0;
   if (floors[kMemoryBound] < least) traffic.bytes_read = traffic.bytes_written = 0;
   if (floors[kExchangeBound] < least) traffic.exchanged = 0;
@@ -313,7 +313,7 @@ double floor_seconds(const Traffic& traffic, const Rates& rates) {
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded) {
   const PlannedCase& planned = bounded.planned;
   const Caches caches = measured_caches(bounded);
-  const int ranks = ranks_here(planned, offers.at(planned.runner).ranks);
+  const int ranks = local_rank_count(planned, offers.at(planned.runner).ranks);
   std::vector<LimitTrack> candidates;
   for (const LimitKind& kind : kLimitKinds) {
     if (kind.resource == Resource::kPingPong && (planned.spec.threads < 2 || ranks > 0)) continue;

@@ -34,7 +34,7 @@ std::vector<std::string> selected_names(const std::vector<RunnerOffer>& offers, 
   const std::vector<std::string> known = all_names(offers);
   for (const std::string& name : selection.names) {
     if (std::ranges::find(known, name) == known.end()) {
-      throw Error("unknown experiment " + in_quotes(name) + did_you_mean(name, known) +
+      throw Error("unknown experiment " + quote(name) + did_you_mean(name, known) +
                   " (headroom run --list shows all)");
     }
   }
@@ -43,7 +43,7 @@ std::vector<std::string> selected_names(const std::vector<RunnerOffer>& offers, 
     const bool asked = std::ranges::find(selection.names, name) != selection.names.end();
     const bool by_default =
         selection.names.empty() && std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
-          return !offer.only_limits && !offer.is_company &&
+          return !offer.only_limits && !offer.is_companion &&
                  std::ranges::any_of(offer.experiments, [&](const auto& experiment) {
                    return experiment.name == name && !experiment.is_limit && !experiment.is_on_request;
                  });
@@ -131,12 +131,12 @@ void require_axes(const std::vector<Axis>& axes, const std::vector<AxisRequest>&
       std::set<std::string> names;
       for (const Axis& axis : axes) names.insert(axis.name);
       const std::vector<std::string> known(names.begin(), names.end());
-      throw Error("no selected experiment has an axis " + in_quotes(request.name) +
+      throw Error("no selected experiment has an axis " + quote(request.name) +
                   did_you_mean(request.name, known) + " (axes: " + join(known, ", ") + ")");
     }
     for (const std::string& value : request.values) {
       if (std::ranges::any_of(named, [&](const Axis& axis) { return accepts(axis, value); })) continue;
-      throw Error("axis " + request.name + " cannot be " + in_quotes(value) + "; it takes " +
+      throw Error("axis " + request.name + " cannot be " + quote(value) + "; it takes " +
                   valid_values(named.front()));
     }
   }
@@ -153,7 +153,7 @@ void require_backends(const std::vector<RunnerOffer>& offers, const std::vector<
   const std::vector<std::string> known(all.begin(), all.end());
   for (const std::string& backend : requested) {
     if (backend == "all" || all.contains(backend)) continue;
-    throw Error("no selected experiment has a backend " + in_quotes(backend) + did_you_mean(backend, known) +
+    throw Error("no selected experiment has a backend " + quote(backend) + did_you_mean(backend, known) +
                 " (backends: " + join(known, ", ") + ")");
   }
 }
@@ -170,7 +170,7 @@ std::vector<AxisType> types_of(const ExperimentDescription& experiment, const Ax
 }
 
 /// File systems allow 255 bytes.
-constexpr std::size_t kMostBytes = 180;
+constexpr std::size_t kMaxBytes = 180;
 
 bool is_plain(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -222,7 +222,7 @@ std::vector<int> thread_counts(const ExperimentDescription& experiment, const Se
   return experiment.threads.empty() ? std::vector{selection.default_threads} : experiment.threads;
 }
 
-int most_threads(const std::vector<Group>& groups) {
+int max_threads(const std::vector<Group>& groups) {
   int most = 1;
   for (const Group& group : groups) {
     for (const PlannedCase& planned : group.cases) most = std::max(most, planned.spec.threads);
@@ -276,7 +276,7 @@ std::string trace_file(const std::string& folder, const std::string& title, cons
   std::ranges::replace_if(
       name, [](char letter) { return !is_plain(letter); }, '_');
   if (name.front() == '.') name.front() = '_';
-  if (name.size() > kMostBytes) name = fmt::format("{}-{:08x}", name.substr(0, kMostBytes), number_of(whole));
+  if (name.size() > kMaxBytes) name = fmt::format("{}-{:08x}", name.substr(0, kMaxBytes), number_of(whole));
   return (std::filesystem::path(folder) / (name + ".json")).string();
 }
 

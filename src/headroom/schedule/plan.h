@@ -26,7 +26,7 @@ struct RunnerOffer {
   std::vector<DeviceDescription> devices{};  ///< other than the CPU
   std::optional<BlasLibrary> blas{};         ///< empty if unknown
   std::vector<RankHello> ranks{};            ///< by rank, in a rank job
-  bool is_company = false;                   ///< measures only named experiments or those of others
+  bool is_companion = false;                 ///< measures only named experiments or those of others
   bool counts = false;
 };
 
@@ -72,7 +72,7 @@ std::vector<AxisTexts> axis_points(const std::vector<Axis>& axes,
 
 std::vector<int> thread_counts(const ExperimentDescription& experiment, const Selection& selection);
 
-int most_threads(const std::vector<Group>& groups);
+int max_threads(const std::vector<Group>& groups);
 
 /// `runner` indexes the session's offers.
 PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,

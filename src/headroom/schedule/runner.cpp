@@ -21,7 +21,7 @@ namespace headroom {
 class RankRunner final : public Runner {
  public:
   /// Waits until the ranks have met. Throws like RankConversation's constructor.
-  RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted,
+  RankRunner(RankGroup ranks, RankTimeouts timeouts, const std::atomic<bool>& interrupted,
              double deadline_ns);
 
   void require_backend(const std::string& backend) { conversation_.require_backend(backend); }
@@ -40,7 +40,7 @@ class RankRunner final : public Runner {
  private:
   std::vector<Json> ask(const Json& request, const std::string& awaited);
   template <typename Decode>
-  auto understood(Decode&& decode);
+  auto decode_reply(Decode&& decode);
 
   const std::atomic<bool>& interrupted_;
   RankGroup ranks_;
@@ -54,14 +54,14 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kChildSocket = 3;
-constexpr milliseconds kLookForInterrupt{200};
+constexpr milliseconds kInterruptPoll{200};
 
-constexpr std::size_t kLastWords = 3;
+constexpr std::size_t kLastOutputLines = 3;
 constexpr const char* kEnded = "closed its socket";
 constexpr const char* kUnasked = "broke the protocol: it sent a message without a request";
 constexpr const char* kTooLong = "broke the protocol: it sent a line that is too long";
 /// Its exit status says why it closed its socket.
-constexpr milliseconds kProcessEndPatience{2000};
+constexpr milliseconds kProcessEndTimeout{2000};
 
 /// GNU OpenMP's threads would spin for milliseconds after a parallel region and disturb the next runner; this
 /// suffices between regions.
@@ -80,14 +80,14 @@ SpawnOptions spawn_options(const RunnerCommand& command, int socket) {
   return options;
 }
 
-std::int64_t process_at_other_end(int socket) {
+std::int64_t peer_pid(int socket) {
   ucred other{};
   socklen_t size = sizeof other;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) != 0) return 0;
   return other.pid;
 }
 
-constexpr milliseconds kRankEndPatience{10'000};
+constexpr milliseconds kRankEndTimeout{10'000};
 
 RunnerOffer offer_of(const Hello& hello, const Json& description) {
   RunnerOffer offer{hello.name, descriptions_from_json(description)};
@@ -111,7 +111,7 @@ RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& int
       channel_(std::move(ends.first)) {
   if (command_.socket) {
     if (channel_.fd() < 0) throw Error("it is part of a program that cannot be restarted");
-    pid_ = process_at_other_end(channel_.fd());
+    pid_ = peer_pid(channel_.fd());
   } else {
     child_.emplace(spawn_options(command_, ends.second.fd()));
     pid_ = child_->pid();
@@ -130,9 +130,9 @@ void RunnerProcess::greet() {
   try {
     // Arguments are processed before the greeting.
     const bool is_long = !command_.arguments.empty() || !command_.interpreter.empty();
-    line = await_line(is_long ? command_.reply_timeout : command_.hello_timeout);
+    line = wait_for_line(is_long ? command_.reply_timeout : command_.hello_timeout);
   } catch (const RunnerLost& lost) {
-    tell_no_runner(lost.reason);
+    throw_not_a_runner(lost.reason);
   }
   std::string refusal;
   try {
@@ -143,42 +143,42 @@ void RunnerProcess::greet() {
       hello_ = hello_from_json(greeting);
     }
   } catch (const Error& error) {
-    throw RunnerUnfit(in_quotes(command_.path) + " is not a headroom runner: " + error.what());
+    throw RunnerUnusable(quote(command_.path) + " is not a headroom runner: " + error.what());
   }
   if (!refusal.empty()) throw RunnerRefused(refusal);
   if (hello_.protocol != kProtocolVersion) {
-    throw RunnerUnfit(fmt::format(
+    throw RunnerUnusable(fmt::format(
         "runner '{}' speaks protocol {}, this headroom speaks {}; rebuild it against this version",
         command_.path, hello_.protocol, kProtocolVersion));
   }
 }
 
-void RunnerProcess::tell_no_runner(const std::string& what) const {
+void RunnerProcess::throw_not_a_runner(const std::string& what) const {
   if (command_.interpreter.empty()) {
-    throw RunnerUnfit(in_quotes(command_.path) + " is not a headroom runner: it " + what +
-                      "; a runner is a program that links headroom::runner (if its libraries load slowly, "
-                      "raise --timeout)");
+    throw RunnerUnusable(quote(command_.path) + " is not a headroom runner: it " + what +
+                         "; a runner is a program that links headroom::runner (if its libraries load slowly, "
+                         "raise --timeout)");
   }
   const std::string& python = command_.interpreter.front();
-  throw RunnerUnfit(python + " cannot serve " + in_quotes(command_.path) + ": it " + what +
-                    (what.find("No module named headroom") == std::string::npos
-                         ? ""
-                         : "; install headroom into it (" + python +
-                               " -m pip install headroom), or name another Python in HEADROOM_PYTHON"));
+  throw RunnerUnusable(python + " cannot serve " + quote(command_.path) + ": it " + what +
+                       (what.find("No module named headroom") == std::string::npos
+                            ? ""
+                            : "; install headroom into it (" + python +
+                                  " -m pip install headroom), or name another Python in HEADROOM_PYTHON"));
 }
 
 template <typename Decode>
-auto RunnerProcess::understood(Decode&& decode) {
+auto RunnerProcess::decode_reply(Decode&& decode) {
   try {
     return decode();
   } catch (const Error& error) {
-    lose(std::string("broke the protocol: ") + error.what());
+    throw_lost(std::string("broke the protocol: ") + error.what());
   }
 }
 
 RunnerOffer RunnerProcess::describe() {
   const Json reply = ask({{"do", "describe"}});
-  return understood([&] {
+  return decode_reply([&] {
     RunnerOffer found = offer_of(hello_, reply);
     if (!reply.contains("devices")) return found;
     for (const Json& device : json_array(reply, "devices", "")) {
@@ -190,13 +190,13 @@ RunnerOffer RunnerProcess::describe() {
 
 PrepareReply RunnerProcess::prepare(int id, const CaseSpec& spec) {
   const Json reply = ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(spec)}});
-  return understood([&] { return prepare_reply_from_json(reply); });
+  return decode_reply([&] { return prepare_reply_from_json(reply); });
 }
 
 SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
   const Json reply =
       ask({{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
-  return understood([&] {
+  return decode_reply([&] {
     SampleReply sampled = sample_reply_from_json(reply);
     if (sampled.failure.empty() && sampled.sample.iterations != request.iterations) {
       throw Error(fmt::format("it sent a sample of {} iterations instead of {}", sampled.sample.iterations,
@@ -209,12 +209,12 @@ SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
 CountReply RunnerProcess::count(int id, const SampleRequest& request) {
   const Json reply =
       ask({{"do", "count"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
-  return understood([&] { return count_reply_from_json(reply); });
+  return decode_reply([&] { return count_reply_from_json(reply); });
 }
 
 std::string RunnerProcess::trace(int id, const std::string& file) {
   const Json reply = ask({{"do", "trace"}, {"case", id}, {"file", file}});
-  return understood([&] {
+  return decode_reply([&] {
     if (reply.is_object() && reply.contains("untraced")) return json_string(reply, "untraced", "");
     json_string(reply, "traced", "");
     return std::string();
@@ -227,82 +227,83 @@ void RunnerProcess::release(int id) {
 
 std::vector<Conclusion> RunnerProcess::conclude(int id) {
   const Json reply = ask({{"do", "release"}, {"case", id}, {"conclude", true}});
-  return understood([&] { return std::vector{conclusion_from_json(reply)}; });
+  return decode_reply([&] { return std::vector{conclusion_from_json(reply)}; });
 }
 
 Json RunnerProcess::ask(Json request) {
-  if (!channel_.is_quiet()) lose(kUnasked);
-  request["id"] = ++asked_;
+  if (!channel_.is_quiet()) throw_lost(kUnasked);
+  request["id"] = ++last_request_;
   const auto gives_up = [this] { return interrupted_.load(); };
   if (!channel_.write_line(dump_json(request), command_.reply_timeout, gives_up)) {
     if (interrupted_) throw Interrupted{};
-    lose(kEnded);
+    throw_lost(kEnded);
   }
-  const std::string line = await_line(command_.reply_timeout);
-  return understood([&] {
+  const std::string line = wait_for_line(command_.reply_timeout);
+  return decode_reply([&] {
     Json reply = parse_json(line, "its answer");
     if (reply.is_object() && reply.contains("error"))
-      lose("refused " + json_string(request, "do", "") + ": " + json_string(reply, "error", ""));
+      throw_lost("refused " + json_string(request, "do", "") + ": " + json_string(reply, "error", ""));
     if (!hello_.ids) return reply;
     const auto id = json_member_as<std::uint64_t>(reply, "id", "");
-    if (id != asked_) throw Error(fmt::format("it answered request {} instead of {}", id, asked_));
+    if (id != last_request_)
+      throw Error(fmt::format("it answered request {} instead of {}", id, last_request_));
     return reply;
   });
 }
 
-std::string RunnerProcess::await_line(milliseconds timeout) {
+std::string RunnerProcess::wait_for_line(milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   std::string line;
   while (!channel_.buffered_line(line)) {
     if (interrupted_) throw Interrupted{};
-    if (is_late()) end_late();
+    if (is_late()) throw_timeout();
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     if (left <= milliseconds(0)) {
-      lose(fmt::format("did not answer within {} s", std::chrono::duration<double>(timeout).count()));
+      throw_lost(fmt::format("did not answer within {} s", std::chrono::duration<double>(timeout).count()));
     }
     pollfd files[] = {{channel_.fd(), POLLIN, 0},
                       {child_ ? child_->stdout_fd() : -1, POLLIN, 0},
                       {child_ ? child_->stderr_fd() : -1, POLLIN, 0}};
-    poll(files, std::size(files), static_cast<int>(std::min(left, kLookForInterrupt).count()));
+    poll(files, std::size(files), static_cast<int>(std::min(left, kInterruptPoll).count()));
     if (child_) child_->drain();
     if ((files[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
     const Channel::Status status = channel_.receive();
-    if (status == Channel::Status::kTooLong) lose(kTooLong);
-    if (status != Channel::Status::kLine) lose(kEnded);
+    if (status == Channel::Status::kTooLong) throw_lost(kTooLong);
+    if (status != Channel::Status::kLine) throw_lost(kEnded);
   }
   return line;
 }
 
-void RunnerProcess::lose(const std::string& what) {
+void RunnerProcess::throw_lost(const std::string& what) {
   lost_ = true;
   if (!child_) throw RunnerLost{what};
-  const auto status = child_->wait(what == kEnded ? kProcessEndPatience : milliseconds(0));
+  const auto status = child_->wait(what == kEnded ? kProcessEndTimeout : milliseconds(0));
   if (!status) child_->terminate(milliseconds(200));
   std::string reason = what;
   if (status && (status->signalled || what == kEnded))
     reason = (status->signalled ? "was " : "ended with ") + status->text();
   if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps out of memory";
-  throw RunnerLost{reason + last_words()};
+  throw RunnerLost{reason + last_output()};
 }
 
-std::string RunnerProcess::last_words() const {
+std::string RunnerProcess::last_output() const {
   std::vector<std::string> lines = child_->stderr_lines().lines();
-  if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
+  if (lines.size() > kLastOutputLines) lines.erase(lines.begin(), lines.end() - kLastOutputLines);
   return lines.empty() ? "" : "; its last output: " + join(lines, " | ");
 }
 
-RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted,
+RankRunner::RankRunner(RankGroup ranks, RankTimeouts timeouts, const std::atomic<bool>& interrupted,
                        double deadline_ns)
     : Runner(deadline_ns),
       interrupted_(interrupted),
       ranks_(std::move(ranks)),
-      conversation_(ranks_, patience, [this] { return interrupted_.load() || is_late(); }) {}
+      conversation_(ranks_, timeouts, [this] { return interrupted_.load() || is_late(); }) {}
 
 std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaited) {
   try {
     return conversation_.ask(request, awaited);
   } catch (const Interrupted&) {
-    if (!interrupted_) end_late();
+    if (!interrupted_) throw_timeout();
     throw;
   } catch (const Error& error) {
     throw RunnerLost{error.what(), true};
@@ -310,7 +311,7 @@ std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaite
 }
 
 template <typename Decode>
-auto RankRunner::understood(Decode&& decode) {
+auto RankRunner::decode_reply(Decode&& decode) {
   try {
     return decode();
   } catch (const Error& error) {
@@ -320,7 +321,7 @@ auto RankRunner::understood(Decode&& decode) {
 
 RunnerOffer RankRunner::describe() {
   const std::vector<Json> replies = ask({{"do", "describe"}}, "its list of experiments");
-  return understood([&] {
+  return decode_reply([&] {
     RunnerOffer found = offer_of({"torch-rank", "", kProtocolVersion, true}, replies.front());
     found.ranks = conversation_.hellos();
     return found;
@@ -329,7 +330,7 @@ RunnerOffer RankRunner::describe() {
 
 void RankRunner::finish() {
   try {
-    ranks_.finish(kRankEndPatience);
+    ranks_.finish(kRankEndTimeout);
   } catch (const RankLost& lost) {
     throw RunnerLost{lost.what(), true};
   }
@@ -343,7 +344,7 @@ PrepareReply RankRunner::prepare(int id, const CaseSpec& spec) {
   if (const std::string why = refusal(replies); !why.empty()) {
     merged.outcome = {Outcome::Kind::kFailed, why};
   } else {
-    merged = understood([&] {
+    merged = decode_reply([&] {
       PrepareReply first = prepare_reply_from_json(replies.front());
       for (const Json& reply : replies) {
         const Outcome outcome = prepare_reply_from_json(reply).outcome;
@@ -364,7 +365,7 @@ SampleReply RankRunner::sample(int id, const SampleRequest& request) {
   SampleReply merged;
   merged.failure = refusal(replies);
   if (!merged.failure.empty()) return merged;
-  return understood([&] {
+  return decode_reply([&] {
     for (std::size_t rank = 0; rank < replies.size(); ++rank) {
       SampleReply own = sample_reply_from_json(replies[rank]);
       if (!own.failure.empty()) {
@@ -387,7 +388,7 @@ std::string RankRunner::trace(int id, const std::string& file) {
   const std::vector<Json> replies =
       ask({{"do", "trace"}, {"case", id}, {"file", file}}, "a trace of " + titles_[id]);
   if (const std::string why = refusal(replies); !why.empty()) return why;
-  return understood([&] {
+  return decode_reply([&] {
     for (const Json& reply : replies) {
       if (const std::string why = json_string_or(reply, "untraced", "", ""); !why.empty()) return why;
     }
@@ -405,10 +406,10 @@ std::vector<Conclusion> RankRunner::conclude(int id) {
       ask({{"do", "release"}, {"case", id}, {"conclude", true}}, "its conclusions about " + titles_[id]);
   titles_.erase(id);
   if (const std::string why = refusal(replies); !why.empty()) return {{why}};
-  return understood([&] {
-    std::vector<Conclusion> told;
-    for (const Json& reply : replies) told.push_back(conclusion_from_json(reply));
-    return told;
+  return decode_reply([&] {
+    std::vector<Conclusion> conclusions;
+    for (const Json& reply : replies) conclusions.push_back(conclusion_from_json(reply));
+    return conclusions;
   });
 }
 
@@ -422,7 +423,7 @@ std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::at
   if (!command.start_ranks) return std::make_unique<RunnerProcess>(command, interrupted, deadline_ns);
   try {
     auto ranks = std::make_unique<RankRunner>(command.start_ranks(),
-                                              RankPatience{command.hello_timeout, command.reply_timeout},
+                                              RankTimeouts{command.hello_timeout, command.reply_timeout},
                                               interrupted, deadline_ns);
     ranks->require_backend(command.rank_backend);
     return ranks;
@@ -453,10 +454,11 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   try {
     member.offer = member.process->describe();
   } catch (const RunnerLost& lost) {
-    throw RunnerUnfit("runner " + member.command.path + " did not list its experiments: it " + lost.reason);
+    throw RunnerUnusable("runner " + member.command.path + " did not list its experiments: it " +
+                         lost.reason);
   }
   member.offer.only_limits = only_limits;
-  member.offer.is_company = member.command.is_company;
+  member.offer.is_companion = member.command.is_companion;
   members_.push_back(std::move(member));
 }
 
@@ -485,7 +487,7 @@ std::string RunnerFleet::label_of(std::size_t index) const {
 Worker& RunnerFleet::at(std::size_t runner) {
   Member& member = members_.at(runner);
   if (!member.process) {
-    if (member.ran_out_of_time && member.command.socket) throw OutOfTime{};
+    if (member.has_timed_out && member.command.socket) throw OutOfTime{};
     try {
       start(member);
     } catch (const Error& error) {
@@ -506,7 +508,7 @@ void RunnerFleet::finish() {
 void RunnerFleet::stop(std::size_t runner) {
   const Member& member = members_.at(runner);
   if (member.command.socket && member.process && !member.process->is_lost()) return;
-  members_.at(runner).ran_out_of_time = member.process && member.process->ran_out_of_time();
+  members_.at(runner).has_timed_out = member.process && member.process->has_timed_out();
   members_.at(runner).process.reset();
 }
 
@@ -514,10 +516,10 @@ void RunnerFleet::renew(std::size_t runner) {
   if (members_.at(runner).is_used) stop(runner);
 }
 
-void RunnerFleet::answer_by(double ns) {
+void RunnerFleet::set_deadline(double ns) {
   deadline_ns_ = ns;
   for (Member& member : members_) {
-    if (member.process) member.process->answer_by(ns);
+    if (member.process) member.process->set_deadline(ns);
   }
 }
 

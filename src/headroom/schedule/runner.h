@@ -61,7 +61,7 @@ class Workers {
   virtual void renew(std::size_t runner) { stop(runner); }
   virtual double start_ns(std::size_t /*runner*/) const { return 0; }
   /// Ends runners that have not answered by `ns` of steady_now_ns().
-  virtual void answer_by(double /*ns*/) {}
+  virtual void set_deadline(double /*ns*/) {}
 };
 
 struct RunnerCommand {
@@ -72,7 +72,7 @@ struct RunnerCommand {
   std::vector<std::string> interpreter{};
   std::vector<std::pair<std::string, std::string>> environment{};  ///< added to ours
   std::optional<int> socket{};           ///< of a running runner that cannot be restarted
-  bool is_company = false;               ///< runs only experiments that others offer
+  bool is_companion = false;             ///< runs only experiments that others offer
   std::vector<std::string> arguments{};  ///< with any, the greeting may take reply_timeout
   bool may_refuse = false;               ///< leave it out with a note
   /// Set for a rank job.
@@ -81,20 +81,20 @@ struct RunnerCommand {
 };
 
 /// The program is not a runner, cannot describe itself, or refuses.
-class RunnerUnfit : public Error {
+class RunnerUnusable : public Error {
  public:
   using Error::Error;
 };
 
 /// The machine lacks something, or the arguments are wrong.
-class RunnerRefused : public RunnerUnfit {
+class RunnerRefused : public RunnerUnusable {
  public:
-  using RunnerUnfit::RunnerUnfit;
+  using RunnerUnusable::RunnerUnusable;
 };
 
 class Runner : public Worker {
  public:
-  /// `deadline_ns` as in answer_by(), also for the greeting.
+  /// `deadline_ns` as in set_deadline(), also for the greeting.
   explicit Runner(double deadline_ns) : deadline_ns_(deadline_ns) {}
   /// Labelled with the name in its greeting. Throws RunnerLost.
   virtual RunnerOffer describe() = 0;
@@ -102,19 +102,19 @@ class Runner : public Worker {
   virtual void finish() {}
   virtual bool is_lost() const { return false; }
 
-  void answer_by(double ns) { deadline_ns_ = ns; }
-  bool ran_out_of_time() const { return ran_out_of_time_; }
+  void set_deadline(double ns) { deadline_ns_ = ns; }
+  bool has_timed_out() const { return has_timed_out_; }
 
  protected:
   bool is_late() const { return steady_now_ns() >= deadline_ns_; }
-  [[noreturn]] void end_late() {
-    ran_out_of_time_ = true;
+  [[noreturn]] void throw_timeout() {
+    has_timed_out_ = true;
     throw OutOfTime{};
   }
 
  private:
   double deadline_ns_;
-  bool ran_out_of_time_ = false;
+  bool has_timed_out_ = false;
 };
 
 /// Throws OutOfTime and the constructors' exceptions.
@@ -124,14 +124,14 @@ std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::at
 class RunnerProcess final : public Runner {
  public:
   /// Starts the program and reads its Hello. Throws Error if it cannot be started, RunnerRefused if it
-  /// refuses, RunnerUnfit if it is not a runner or speaks another protocol version.
+  /// refuses, RunnerUnusable if it is not a runner or speaks another protocol version.
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
                 double deadline_ns = std::numeric_limits<double>::infinity());
   ~RunnerProcess() override;
 
   const Hello& hello() const { return hello_; }
   RunnerOffer describe() override;
-  bool is_lost() const override { return lost_ || ran_out_of_time(); }
+  bool is_lost() const override { return lost_ || has_timed_out(); }
 
   std::int64_t pid() const override { return pid_; }
   PrepareReply prepare(int id, const CaseSpec& spec) override;
@@ -145,18 +145,18 @@ class RunnerProcess final : public Runner {
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted, double deadline_ns,
                 std::pair<Channel, Channel> ends);
 
-  [[noreturn]] void tell_no_runner(const std::string& what) const;
+  [[noreturn]] void throw_not_a_runner(const std::string& what) const;
   void greet();
   /// Throws RunnerLost or Interrupted.
   Json ask(Json request);
   /// Loses the runner if the answer is malformed.
   template <typename Decode>
-  auto understood(Decode&& decode);
+  auto decode_reply(Decode&& decode);
   /// Throws RunnerLost or Interrupted.
-  std::string await_line(std::chrono::milliseconds timeout);
+  std::string wait_for_line(std::chrono::milliseconds timeout);
   /// `what` reads after "it"; the exit status replaces it if the process exited on its own.
-  [[noreturn]] void lose(const std::string& what);
-  std::string last_words() const;
+  [[noreturn]] void throw_lost(const std::string& what);
+  std::string last_output() const;
 
   RunnerCommand command_;
   const std::atomic<bool>& interrupted_;
@@ -164,7 +164,7 @@ class RunnerProcess final : public Runner {
   std::optional<Child> child_;  ///< empty if it was already running
   std::int64_t pid_ = 0;
   bool lost_ = false;
-  std::uint64_t asked_ = 0;
+  std::uint64_t last_request_ = 0;
   Hello hello_;
 };
 
@@ -173,7 +173,7 @@ class RunnerFleet final : public Workers {
  public:
   explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}
 
-  /// Throws RunnerUnfit if it is not a runner, Error if it is missing or refuses without
+  /// Throws RunnerUnusable if it is not a runner, Error if it is missing or refuses without
   /// RunnerCommand::may_refuse.
   void add(RunnerCommand command, bool only_limits);
 
@@ -190,14 +190,14 @@ class RunnerFleet final : public Workers {
   void stop(std::size_t runner) override;
   void renew(std::size_t runner) override;
   double start_ns(std::size_t runner) const override { return members_.at(runner).start_ns; }
-  void answer_by(double ns) override;
+  void set_deadline(double ns) override;
 
  private:
   struct Member {
     RunnerCommand command;
     RunnerOffer offer{};  ///< labelled with the runner's name
     std::unique_ptr<Runner> process{};
-    bool ran_out_of_time = false;
+    bool has_timed_out = false;
     bool is_used = false;
     double start_ns = 0;
   };

@@ -79,8 +79,8 @@ std::shared_ptr<const Environment> with_rank_library(std::shared_ptr<const Envir
 
 }  // namespace
 
-std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environment>& environment,
-                                             const std::vector<RunnerOffer>& offers) {
+std::shared_ptr<const Environment> environment_with_blas(
+    const std::shared_ptr<const Environment>& environment, const std::vector<RunnerOffer>& offers) {
   std::shared_ptr<Environment> completed;
   for (const RunnerOffer& offer : offers) {
     if (!offer.blas || !environment) continue;
@@ -90,8 +90,8 @@ std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environ
   return completed ? completed : environment;
 }
 
-std::shared_ptr<const Environment> with_devices(std::shared_ptr<const Environment> environment,
-                                                const std::vector<RunnerOffer>& offers) {
+std::shared_ptr<const Environment> environment_with_devices(std::shared_ptr<const Environment> environment,
+                                                            const std::vector<RunnerOffer>& offers) {
   for (const RunnerOffer& offer : offers) {
     if (offer.devices.empty() || !environment || environment->machines.empty()) continue;
     auto completed = std::make_shared<Environment>(*environment);
@@ -109,10 +109,10 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
       interrupted_(interrupted),
       fleet_(interrupted) {
   start_runners();
-  fleet_.answer_by(end_ns_);
+  fleet_.set_deadline(end_ns_);
   offers_ = fleet_.offers();
-  environment_ =
-      with_rank_library(with_blas(with_devices(std::move(environment_), offers_), offers_), offers_);
+  environment_ = with_rank_library(
+      environment_with_blas(environment_with_devices(std::move(environment_), offers_), offers_), offers_);
 }
 
 /// A stuck runner leaves time for the others.
@@ -126,7 +126,7 @@ double Session::starting_end_ns(std::size_t index) const {
 void Session::start_runners() {
   for (std::size_t index = 0; index < request_.runners.size(); ++index) {
     const RunnerCommand& command = request_.runners[index];
-    fleet_.answer_by(starting_end_ns(index));
+    fleet_.set_deadline(starting_end_ns(index));
     try {
       fleet_.add(command, false);
     } catch (const OutOfTime&) {
@@ -134,11 +134,11 @@ void Session::start_runners() {
       const auto earlier =
           std::ranges::count(request_.runners.begin(), here, command.path, &RunnerCommand::path);
       late_.push_back(earlier == 0 ? command.path : fmt::format("{}#{}", command.path, earlier + 1));
-    } catch (const RunnerUnfit& error) {
+    } catch (const RunnerUnusable& error) {
       if (request_.runners.size() == 1) throw;
       const bool refuses = dynamic_cast<const RunnerRefused*>(&error) != nullptr;
-      unfit_.push_back((refuses ? command.path + ": " : "") + error.what());
-      if (unfit_.size() == request_.runners.size()) throw Error(join(unfit_, "\n"));
+      unusable_runners_.push_back((refuses ? command.path + ": " : "") + error.what());
+      if (unusable_runners_.size() == request_.runners.size()) throw Error(join(unusable_runners_, "\n"));
     }
   }
   for (const std::string& path : request_.limit_runners) {

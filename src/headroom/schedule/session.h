@@ -17,13 +17,13 @@
 namespace headroom {
 
 /// Adds each runner's BLAS to the dependencies (record/environment.h).
-std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environment>& environment,
-                                             const std::vector<RunnerOffer>& offers);
+std::shared_ptr<const Environment> environment_with_blas(
+    const std::shared_ptr<const Environment>& environment, const std::vector<RunnerOffer>& offers);
 
 /// Adds the GPUs that the runners' drivers report: name of the first, count and total memory in the fields of
 /// the OSS benchmark database, more as "gpu_..." in extra_info of the machine.
-std::shared_ptr<const Environment> with_devices(std::shared_ptr<const Environment> environment,
-                                                const std::vector<RunnerOffer>& offers);
+std::shared_ptr<const Environment> environment_with_devices(std::shared_ptr<const Environment> environment,
+                                                            const std::vector<RunnerOffer>& offers);
 
 struct SessionRequest : MeasuringOptions {
   std::vector<RunnerCommand> runners;      ///< requested by the user
@@ -56,7 +56,7 @@ class Session {
   /// Runners not requested by name that cannot run on this machine, with the reason.
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
   /// Requested but unusable runners, with the reason.
-  const std::vector<std::string>& unfit() const { return unfit_; }
+  const std::vector<std::string>& unusable_runners() const { return unusable_runners_; }
   /// Throws Error if the selection does not match the offers; no groups if a runner started too late.
   std::vector<Group> groups() const;
 
@@ -81,7 +81,7 @@ class Session {
   std::shared_ptr<const Environment> environment_;
   const std::atomic<bool>& interrupted_;
   RunnerFleet fleet_;
-  std::vector<std::string> unfit_;
+  std::vector<std::string> unusable_runners_;
   std::vector<std::string> late_;  ///< requested, but not started in time
   std::vector<RunnerOffer> offers_;
 };

@@ -48,7 +48,7 @@ auto tracks_of(Result& result) {
   return tracks;
 }
 
-GroupResult with_readings_of(GroupResult result, GroupResult& before) {
+GroupResult merge_readings(GroupResult result, GroupResult& before) {
   const auto tracks = tracks_of(result), old = tracks_of(before);
   if (result.title != before.title || tracks.size() != old.size()) return result;
   for (std::size_t i = 0; i < tracks.size(); ++i) tracks[i]->readings = std::move(old[i]->readings);
@@ -202,7 +202,7 @@ void GroupJournal::note(const GroupResult& result) {
 bool replay(const Json& line, GroupResult& result) {
   const JsonPath root("");
   if (const Json* group = line.find(kGroup)) {
-    result = with_readings_of(json_to<GroupResult>(*group, JsonPath(root, kGroup)), result);
+    result = merge_readings(json_to<GroupResult>(*group, JsonPath(root, kGroup)), result);
     return true;
   }
   const Json* readings = line.find(kReadings);

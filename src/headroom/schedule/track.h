@@ -49,10 +49,10 @@ struct Track {
   std::string uncounted{};        ///< why a requested count failed
   std::uint64_t calls_after = 0;  ///< iterations after the last sample
   std::string trace;
-  std::string untraced;             ///< why a requested trace failed
-  std::vector<Conclusion> told{};   ///< from the last process, one per rank
-  std::set<std::string> changed{};  ///< Conclusion::changed of all processes
-  Notes notes{};                    ///< for its records, besides those from the readings
+  std::string untraced;                ///< why a requested trace failed
+  std::vector<Conclusion> reported{};  ///< from the last process, one per rank
+  std::set<std::string> changed{};     ///< Conclusion::changed of all processes
+  Notes notes{};                       ///< for its records, besides those from the readings
 
   bool out_of_time = false;  ///< before the first reading
   bool rests = false;        ///< a limit that a faster one replaced
@@ -80,10 +80,10 @@ struct GroupResult {
   std::vector<Track> cases;
   std::vector<LimitTrack> limits;
   StopReason stop = StopReason::kNone;
-  std::string lost{};             ///< why a runner was lost for good
-  bool of_commands = false;       ///< cases are commands (command/command_rounds.h)
-  Look look = Look::kLast;        ///< stopping depended on the ratios of commands
-  bool as_many_as_asked = false;  ///< the exact number of runs was requested
+  std::string lost{};                 ///< why a runner was lost for good
+  bool of_commands = false;           ///< cases are commands (command/command_rounds.h)
+  Look look = Look::kLast;            ///< stopping depended on the ratios of commands
+  bool reached_exact_rounds = false;  ///< the exact number of runs was requested
 };
 
 /// Ns per iteration after each process's warm-up.

@@ -29,7 +29,7 @@ std::size_t count_before(std::span<const double> values, const IsBefore& is_befo
 class Buckets {
  public:
   explicit Buckets(std::span<const double> sorted) : sorted_(sorted) {
-    const std::size_t count = std::min(kMost, sorted.size() / kPerBucket);
+    const std::size_t count = std::min(kMax, sorted.size() / kPerBucket);
     if (count < 2) return;
     scale_ = static_cast<double>(count) / (sorted.back() - sorted.front());
     if (!(scale_ > 0) || !std::isfinite(scale_)) return;
@@ -61,7 +61,7 @@ class Buckets {
   }
 
  private:
-  static constexpr std::size_t kMost = 1 << 16, kPerBucket = 16;
+  static constexpr std::size_t kMax = 1 << 16, kPerBucket = 16;
 
   std::size_t bucket_of(double value) const {
     return std::min(last_, static_cast<std::size_t>((value - sorted_.front()) * scale_));
@@ -73,9 +73,9 @@ class Buckets {
   std::size_t last_ = 0;
 };
 
-constexpr std::size_t kFewestInGroup = 8;
+constexpr std::size_t kMinGroupSize = 8;
 /// Bounds the cost for very long series.
-constexpr std::size_t kLongestLag = 1000;
+constexpr std::size_t kMaxLag = 1000;
 
 void require_finite(std::span<const double> values) {
   if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
@@ -133,7 +133,7 @@ double inflation_from_all_lags(const RankSeries& series, double rho, Location lo
   const double length = series.length();
   rho = std::min(rho, 0.95);
   const double bias = (1 + rho) / (1 - rho) / length;
-  const auto lags = std::min(kLongestLag, std::max<std::size_t>(3, static_cast<std::size_t>(length / 4)));
+  const auto lags = std::min(kMaxLag, std::max<std::size_t>(3, static_cast<std::size_t>(length / 4)));
   const auto corrected = [&](std::size_t lag) {
     if (lag == 0) return 1.0;
     const double k = static_cast<double>(lag);
@@ -198,7 +198,7 @@ Autocorrelation autocorrelation(std::vector<double>&& values, std::span<const do
                                 std::span<const std::size_t> group_sizes, Location location) {
   const std::size_t whole[] = {values.size()};
   const bool split =
-      !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kFewestInGroup;
+      !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kMinGroupSize;
   const RankSeries series(std::move(values), sorted,
                           split ? group_sizes : std::span<const std::size_t>(whole));
   Autocorrelation result;

@@ -64,7 +64,7 @@ double last_step(std::span<const double> scores, std::size_t count) {
 }
 
 /// Cuts below this, in standard deviations of the part's sum, are never critical.
-constexpr double kWorthALook = 2.2;
+constexpr double kMinDeviations = 2.2;
 /// From this size of the shorter part on, the normal approximation of z is good to 0.05.
 constexpr std::size_t kLongPart = 40;
 /// Clipping distance, in deviations.
@@ -126,9 +126,9 @@ std::size_t spikes_of(std::span<const double> part_deviations, double sign) {
 
 /// Whether a part still differs without its `spikes` extreme values. `ordered`: all scores in descending
 /// order, times `sign`.
-bool apart_without(std::size_t spikes, std::span<const double> ordered, std::span<const double> part,
-                   double sign) {
-  constexpr double kStillApart = 4;  // z of a change
+bool differs_without_spikes(std::size_t spikes, std::span<const double> ordered, std::span<const double> part,
+                            double sign) {
+  constexpr double kMinDifference = 4;  // z of a change
   std::vector<double> own;
   for (const double score : part) own.push_back(sign * score);
   std::sort(own.begin(), own.end(), std::greater<>());
@@ -139,7 +139,7 @@ bool apart_without(std::size_t spikes, std::span<const double> ordered, std::spa
   for (std::size_t i = spikes; i < own.size(); ++i) sum += own[i] - centre;
   for (double& score : others) score -= centre;
   if (sum <= 0 || others.front() <= others.back()) return false;
-  return permutation_tail_z(others, own.size() - spikes, sum) > kStillApart;
+  return permutation_tail_z(others, own.size() - spikes, sum) > kMinDifference;
 }
 
 /// Quantile .999 of the largest z over random orders, made by `bench_changepoints table`.
@@ -166,7 +166,7 @@ constexpr std::array<ExcursionCritical, 15> kExcursionCritical{{
 }};
 
 /// Fewest values that can reach both levels.
-constexpr std::size_t kShortestWithChange = 14;
+constexpr std::size_t kMinLengthWithChange = 14;
 
 struct Critical {
   double count;
@@ -224,7 +224,7 @@ std::optional<ChangePoint> significant_shift(std::span<const double> values, Cha
   const std::size_t cuts[] = {shift->index};
   const double z = shift->z * autocorrelation_factor(values, cuts);
   if (z <= *critical) return std::nullopt;
-  return ChangePoint{best_step_place(values, shift->index), z};
+  return ChangePoint{best_step_index(values, shift->index), z};
 }
 
 std::vector<std::size_t> significant_excursion(std::span<const double> values) {
@@ -255,7 +255,7 @@ void cut(std::span<const double> values, std::size_t offset, std::vector<std::si
 }
 
 /// Makes values equal that differ by rounding alone.
-std::vector<double> without_rounding(std::span<const double> values) {
+std::vector<double> merge_rounding(std::span<const double> values) {
   std::vector<double> levels, sorted(values.begin(), values.end());
   if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) return sorted;
   std::ranges::sort(sorted);
@@ -273,10 +273,10 @@ SeriesPart level_part(std::span<const double> values, std::size_t begin, std::si
 }
 
 /// Most values of a part whose pairs are examined; longer parts are thinned.
-constexpr std::size_t kMostInPairs = 300;
+constexpr std::size_t kMaxPairValues = 300;
 
 std::size_t step_of(std::size_t count) {
-  return 1 + (count - 1) / kMostInPairs;
+  return 1 + (count - 1) / kMaxPairValues;
 }
 
 SeriesPart line_part(std::span<const double> values, std::size_t begin, std::size_t end) {
@@ -333,10 +333,10 @@ double trend_z(std::span<const double> values, const SeriesPart& part) {
 
 /// Returns the line through a part if it has a trend, else the part. A long drift correlates neighbours on
 /// both sides of every cut, so no step is found in it.
-SeriesPart with_trend(std::span<const double> values, const SeriesPart& part) {
-  constexpr std::size_t kFewest = 14;
+SeriesPart trend_part(std::span<const double> values, const SeriesPart& part) {
+  constexpr std::size_t kMin = 14;
   constexpr double kTrend = 3.7;  // 2 in 10,000 by chance
-  if (part.end - part.begin < kFewest || part.drifts || trend_z(values, part) <= kTrend) return part;
+  if (part.end - part.begin < kMin || part.drifts || trend_z(values, part) <= kTrend) return part;
   const SeriesPart line = line_part(values, part.begin, part.end);
   std::vector<double> distances;
   for (std::size_t i = part.begin; i < part.end; ++i) distances.push_back(values[i] - line.at(i));
@@ -359,7 +359,7 @@ std::vector<SeriesPart> level_parts(std::span<const double> values, std::span<co
 }
 
 /// Joins drifting parts: from each part on, the longest run that a line fits better.
-std::vector<SeriesPart> with_drifts(std::span<const double> values, std::span<const SeriesPart> levels) {
+std::vector<SeriesPart> add_drifts(std::span<const double> values, std::span<const SeriesPart> levels) {
   std::vector<SeriesPart> parts;
   for (std::size_t i = 0; i < levels.size();) {
     std::size_t used = 1;
@@ -371,13 +371,13 @@ std::vector<SeriesPart> with_drifts(std::span<const double> values, std::span<co
       used = count;
       break;
     }
-    parts.push_back(with_trend(values, part));
+    parts.push_back(trend_part(values, part));
     i += used;
   }
   return parts;
 }
 
-std::vector<std::size_t> places_of(std::span<const ChangePoint> changes) {
+std::vector<std::size_t> change_indices(std::span<const ChangePoint> changes) {
   std::vector<std::size_t> cuts;
   for (const ChangePoint& change : changes) cuts.push_back(change.index);
   return cuts;
@@ -393,9 +393,9 @@ double permutation_tail_z(std::span<const double> scores, std::size_t count, dou
   Tilt tilt = before;
   // Newton's method for the maximum of the concave wanted t + k u - K(t, u), with halved steps.
   const auto miss = [&](const Tilt& at) { return std::abs(at.count - k) + std::abs(at.sum - wanted); };
-  constexpr int kMostSteps = 60;
+  constexpr int kMaxSteps = 60;
   constexpr double kNear = 1e-6;
-  for (int step = 0; step < kMostSteps && miss(tilt) > kNear; ++step) {
+  for (int step = 0; step < kMaxSteps && miss(tilt) > kNear; ++step) {
     const double by_count = k - tilt.count, by_sum = wanted - tilt.sum, scale = 1 / tilt.determinant();
     const double dt = (by_sum * tilt.count_variance - by_count * tilt.covariance) * scale;
     const double du = (by_count * tilt.sum_variance - by_sum * tilt.covariance) * scale;
@@ -417,31 +417,31 @@ double permutation_tail_z(std::span<const double> scores, std::size_t count, dou
 
 std::optional<LevelShift> rarest_level_shift(std::span<const double> values) {
   const std::size_t count = values.size();
-  if (count < 2 * kShortestLevel) return std::nullopt;
+  if (count < 2 * kMinLevelLength) return std::nullopt;
   const std::vector<double> deviations = deviations_from_median(values);
   const std::vector<double> scores = bounded_scores(deviations);
   const std::vector<double> high = descending(scores, 1), low = descending(scores, -1);
   const double n = static_cast<double>(count);
   double squares = 0;
   for (const double score : scores) squares += score * score;
-  LevelShift best{kShortestLevel, 0};
+  LevelShift best{kMinLevelLength, 0};
   if (squares <= 0) return best;
   double sum = 0;
-  for (std::size_t i = 0; i + kShortestLevel < count; ++i) {
+  for (std::size_t i = 0; i + kMinLevelLength < count; ++i) {
     sum += scores[i];
     const std::size_t before = i + 1;
-    if (before < kShortestLevel) continue;
+    if (before < kMinLevelLength) continue;
     const std::size_t part = std::min(before, count - before);
     const double t = static_cast<double>(before);
     double z = std::abs(sum) / std::sqrt(t * (n - t) / n * squares / (n - 1));
-    if (z > kWorthALook && part < kLongPart) {
+    if (z > kMinDeviations && part < kLongPart) {
       const double sign = (sum > 0) == (part == before) ? 1 : -1;
       const std::size_t first = part == before ? 0 : before;
       const std::vector<double>& ordered = sign > 0 ? high : low;
       z = permutation_tail_z(ordered, part, std::abs(sum));
       const std::size_t spikes = spikes_of(std::span(deviations).subspan(first, part), sign);
       if (z > best.z && spikes > 0 &&
-          !apart_without(spikes, ordered, std::span(scores).subspan(first, part), sign))
+          !differs_without_spikes(spikes, ordered, std::span(scores).subspan(first, part), sign))
         continue;
     }
     if (z > best.z) best = {before, z};
@@ -449,7 +449,7 @@ std::optional<LevelShift> rarest_level_shift(std::span<const double> values) {
   return best;
 }
 
-std::size_t best_step_place(std::span<const double> values, std::size_t index) {
+std::size_t best_step_index(std::span<const double> values, std::size_t index) {
   const std::size_t count = values.size();
   const double before = median(values.first(index)), after = median(values.subspan(index));
   std::vector<double> residuals(count);
@@ -461,7 +461,7 @@ std::size_t best_step_place(std::span<const double> values, std::size_t index) {
   const double n = static_cast<double>(count), mean_of_all = sums.back() / n;
   std::size_t best = index;
   double best_explained = -1;
-  for (std::size_t cut = kShortestLevel; cut + kShortestLevel <= count; ++cut) {
+  for (std::size_t cut = kMinLevelLength; cut + kMinLevelLength <= count; ++cut) {
     const double t = static_cast<double>(cut), away = sums[cut] - t * mean_of_all;
     const double explained = away * away / (t * (n - t));
     if (explained > best_explained) {
@@ -479,19 +479,19 @@ std::optional<double> rank_excursion_critical(std::size_t count) {
 
 RankExcursion largest_rank_excursion(std::span<const double> values) {
   const std::size_t count = values.size();
-  if (count < 3 * kShortestLevel) return {};
+  if (count < 3 * kMinLevelLength) return {};
   std::vector<double> ranks(count), sums(count + 1);
   mid_ranks(values, ranks);
   const double n = static_cast<double>(count);
   for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + ranks[i] - (n + 1) / 2;
   // Longer series use every second, third, ... place, which can only make z smaller.
-  constexpr std::size_t kMostPlaces = 2000;
-  const std::size_t step = 1 + (count - 1) / kMostPlaces;
+  constexpr std::size_t kMaxCandidates = 2000;
+  const std::size_t step = 1 + (count - 1) / kMaxCandidates;
   RankExcursion best;
-  for (std::size_t size = kShortestLevel; size + 2 * kShortestLevel <= count; size += step) {
+  for (std::size_t size = kMinLevelLength; size + 2 * kMinLevelLength <= count; size += step) {
     const double k = static_cast<double>(size);
     const double scale = 1 / std::sqrt(k * (n - k) * (n + 1) / 12);
-    for (std::size_t begin = kShortestLevel; begin + size + kShortestLevel <= count; begin += step) {
+    for (std::size_t begin = kMinLevelLength; begin + size + kMinLevelLength <= count; begin += step) {
       const double z = std::abs(sums[begin + size] - sums[begin]) * scale;
       if (z > best.z) best = {begin, begin + size, z};
     }
@@ -500,13 +500,13 @@ RankExcursion largest_rank_excursion(std::span<const double> values) {
 }
 
 std::optional<double> change_critical(std::size_t count, ChangeLevel level) {
-  if (count < kShortestWithChange) return std::nullopt;
+  if (count < kMinLengthWithChange) return std::nullopt;
   return interpolated(kCritical, count,
                       level == ChangeLevel::kCertain ? &Critical::certain : &Critical::suspected);
 }
 
 std::vector<ChangePoint> change_points(std::span<const double> raw) {
-  const std::vector<double> rounded = without_rounding(raw);
+  const std::vector<double> rounded = merge_rounding(raw);
   const std::span<const double> values(rounded);
   std::vector<std::size_t> found;
   cut(values, 0, found);
@@ -525,7 +525,7 @@ std::optional<ChangePoint> suspected_change(std::span<const double> values,
                                             std::span<const ChangePoint> changes) {
   const std::size_t from = changes.empty() ? 0 : changes.back().index;
   std::optional<ChangePoint> shift =
-      significant_shift(without_rounding(values.subspan(from)), ChangeLevel::kSuspected);
+      significant_shift(merge_rounding(values.subspan(from)), ChangeLevel::kSuspected);
   if (shift) shift->index += from;
   return shift;
 }
@@ -536,18 +536,18 @@ double SeriesPart::at(std::size_t index) const {
 }
 
 std::vector<SeriesPart> series_parts(std::span<const double> values, std::span<const ChangePoint> changes) {
-  return with_drifts(values, level_parts(values, places_of(changes)));
+  return add_drifts(values, level_parts(values, change_indices(changes)));
 }
 
-std::vector<SeriesPart> parts_that_differ(std::span<const double> values,
-                                          std::span<const ChangePoint> changes, double least) {
+std::vector<SeriesPart> differing_parts(std::span<const double> values, std::span<const ChangePoint> changes,
+                                        double least) {
   const auto magnitude = [](double before, double after) {
     return before == 0 ? 1 : std::abs(after / before - 1);
   };
   least = std::max(least, kRounding);
-  std::vector<std::size_t> cuts = places_of(changes);
+  std::vector<std::size_t> cuts = change_indices(changes);
   for (;;) {
-    std::vector<SeriesPart> parts = with_drifts(values, level_parts(values, cuts));
+    std::vector<SeriesPart> parts = add_drifts(values, level_parts(values, cuts));
     for (SeriesPart& part : parts) {
       if (part.drifts && magnitude(part.first, part.last) < least)
         part = level_part(values, part.begin, part.end);
@@ -566,11 +566,11 @@ std::vector<SeriesPart> parts_that_differ(std::span<const double> values,
 }
 
 std::vector<SpreadChange> spread_changes(std::span<const double> values, std::span<const SeriesPart> parts) {
-  constexpr std::size_t kFewest = 8;
+  constexpr std::size_t kMin = 8;
   std::vector<double> distances;
   std::vector<std::size_t> places;
   for (const SeriesPart& part : parts) {
-    if (part.end - part.begin < kFewest) continue;
+    if (part.end - part.begin < kMin) continue;
     const double unit = part.level == 0 ? 1 : std::abs(part.level);
     for (std::size_t i = part.begin; i < part.end; ++i) {
       const double distance = std::abs(values[i] - part.at(i)) / unit;

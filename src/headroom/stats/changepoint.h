@@ -24,7 +24,7 @@ struct LevelShift {
 };
 
 /// Fewest values on either side of a change; one or two are a spike.
-inline constexpr std::size_t kShortestLevel = 3;
+inline constexpr std::size_t kMinLevelLength = 3;
 
 /// Returns the cut of `values` that is least likely in a random order; nullopt for fewer than 6 values.
 /// Compare its z, a maximum over all cuts, with change_critical.
@@ -37,7 +37,7 @@ std::optional<LevelShift> rarest_level_shift(std::span<const double> values);
 
 /// Moves a step near `index` to the least-squares cut; values are clipped to 3.5 deviations around the levels
 /// of both sides.
-std::size_t best_step_place(std::span<const double> values, std::size_t index);
+std::size_t best_step_index(std::span<const double> values, std::size_t index);
 
 struct RankExcursion {
   std::size_t begin = 0, end = 0;
@@ -106,8 +106,8 @@ std::vector<SeriesPart> series_parts(std::span<const double> values, std::span<c
 
 /// Returns the parts without changes smaller than `least`, a share (0.02) of the level before them. Removes
 /// the smallest first and measures its neighbours again.
-std::vector<SeriesPart> parts_that_differ(std::span<const double> values,
-                                          std::span<const ChangePoint> changes, double least);
+std::vector<SeriesPart> differing_parts(std::span<const double> values, std::span<const ChangePoint> changes,
+                                        double least);
 
 struct SpreadChange {
   std::size_t index = 0;

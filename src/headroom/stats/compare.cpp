@@ -43,9 +43,9 @@ std::optional<Interval> exponential(const std::optional<Interval>& logs) {
 /// SIM (600 series each, lognormal noise): of six values, intervals go in 1 of 570 at 5 % noise and in 1 of 9
 /// at 20 %; of 20 values, in none of 600. Coverage stays at .97 to .995.
 bool is_beyond(const Interval& interval, double least, double most) {
-  constexpr double kMostRanges = 10;
-  return interval.high - most > kMostRanges * (most - least) ||
-         1 / interval.low - 1 / least > kMostRanges * (1 / least - 1 / most);
+  constexpr double kMaxRanges = 10;
+  return interval.high - most > kMaxRanges * (most - least) ||
+         1 / interval.low - 1 / least > kMaxRanges * (1 / least - 1 / most);
 }
 
 std::optional<Interval> interval_of_positive(const Series& series) {
@@ -108,7 +108,7 @@ SeriesLocation RatioSeries::log_location(std::vector<double> values,
 }
 
 /// Extends the signed-rank interval by the distance of its estimate from the median.
-std::optional<Interval> RatioSeries::of_means(IntervalOf interval, double confidence) const {
+std::optional<Interval> RatioSeries::mean_interval(IntervalOf interval, double confidence) const {
   std::optional<Interval> logs = ((*means_).*interval)(confidence);
   if (!logs) return std::nullopt;
   const double off = above_.value() - means_->value();
@@ -116,21 +116,22 @@ std::optional<Interval> RatioSeries::of_means(IntervalOf interval, double confid
   return logs;
 }
 
-std::optional<Interval> RatioSeries::of_pairs(IntervalOf interval, double confidence) const {
-  return means_are_narrower_ ? of_means(interval, confidence) : (above_.*interval)(confidence);
+std::optional<Interval> RatioSeries::pair_interval(IntervalOf interval, double confidence) const {
+  return means_are_narrower_ ? mean_interval(interval, confidence) : (above_.*interval)(confidence);
 }
 
 /// Process differences would favour estimates of a few processes that happen to lie close.
 void RatioSeries::choose_narrower() {
   if (!means_) return;
   const auto by_median = above_.sampling_interval(kConfidence);
-  const auto by_means = of_means(&SeriesLocation::sampling_interval, kConfidence);
+  const auto by_means = mean_interval(&SeriesLocation::sampling_interval, kConfidence);
   means_are_narrower_ = by_median && by_means && width(*by_means) < width(*by_median);
 }
 
 RatioEstimate RatioSeries::at(double confidence) const {
   if (!below_)
-    return {std::exp(above_.value()), exponential(of_pairs(&SeriesLocation::interval, confidence)), pairs_};
+    return {std::exp(above_.value()), exponential(pair_interval(&SeriesLocation::interval, confidence)),
+            pairs_};
   const double difference = above_.value() - below_->value();
   RatioEstimate result{std::exp(difference), std::nullopt, pairs_};
   const auto above = above_.interval(confidence), below = below_->interval(confidence);
@@ -143,7 +144,7 @@ RatioEstimate RatioSeries::at(double confidence) const {
 }
 
 std::optional<double> RatioSeries::sampling_half_width() const {
-  const auto interval = exponential(of_pairs(&SeriesLocation::sampling_interval, kConfidence));
+  const auto interval = exponential(pair_interval(&SeriesLocation::sampling_interval, kConfidence));
   if (!interval) return std::nullopt;
   return relative_half_width(*interval, std::exp(above_.value()));
 }

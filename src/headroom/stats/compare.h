@@ -52,8 +52,8 @@ class RatioSeries {
               std::size_t pairs);
 
   using IntervalOf = std::optional<Interval> (SeriesLocation::*)(double) const;
-  std::optional<Interval> of_means(IntervalOf interval, double confidence) const;
-  std::optional<Interval> of_pairs(IntervalOf interval, double confidence) const;
+  std::optional<Interval> mean_interval(IntervalOf interval, double confidence) const;
+  std::optional<Interval> pair_interval(IntervalOf interval, double confidence) const;
   void choose_narrower();
 };
 

@@ -54,7 +54,7 @@ struct SortedMiddle {
 };
 
 /// Returns the order statistic at a rank from 1 to n; linear between ranks.
-double at_rank(const SortedMiddle& sorted, double rank) {
+double order_statistic(const SortedMiddle& sorted, double rank) {
   const double position = std::clamp(rank - 1, 0.0, static_cast<double>(sorted.count - 1));
   const auto below = static_cast<std::size_t>(position);
   const std::size_t place = below - sorted.first;
@@ -63,7 +63,7 @@ double at_rank(const SortedMiddle& sorted, double rank) {
 }
 
 /// Fewer values do not show correlation.
-constexpr std::size_t kFewestForSeries = 12;
+constexpr std::size_t kMinSeriesValues = 12;
 
 /// Widening of z because n_eff is an estimate. Chosen by simulation. Callers divide by the factor at n_eff =
 /// n.
@@ -100,7 +100,7 @@ struct Ranked {
     rank_sd = is_median ? 0.5 * std::sqrt(n) : std::sqrt(n * (n + 1) * (2 * n + 1) / 24);
   }
   double at(double rank) const {
-    return location == Location::kMedian ? at_rank(sorted, rank) : walsh_average(sorted.values, rank);
+    return location == Location::kMedian ? order_statistic(sorted, rank) : walsh_average(sorted.values, rank);
   }
   double middle_rank() const { return 0.5 * (count + 1); }
 };
@@ -150,7 +150,7 @@ double between_inflation(std::span<const double> values, const std::vector<std::
   return between / within;
 }
 
-constexpr double kMostCorrelation = 0.98;
+constexpr double kMaxCorrelation = 0.98;
 
 Interval wilson_interval(double share, double count, double confidence) {
   const double z = normal_quantile(0.5 + 0.5 * confidence), square = z * z / count;
@@ -204,12 +204,12 @@ SeriesLocation::SeriesLocation(std::vector<double>&& values, std::span<const std
     start += size;
   }
   autocorrelation_ = autocorrelation(std::move(values), sorted_, sizes, location);
-  keep_what_intervals_reach();
+  drop_unreachable_values();
 }
 
 /// Drops the values of a long series that no interval reaches, even at the highest confidence and
 /// correlation.
-void SeriesLocation::keep_what_intervals_reach() {
+void SeriesLocation::drop_unreachable_values() {
   constexpr std::size_t kManyValues = 100'000;
   if (location_ != Location::kMedian || count_ < kManyValues) return;
   const double z = normal_quantile(1 - std::numeric_limits<double>::epsilon() / 2);
@@ -253,7 +253,7 @@ std::optional<Interval> series_quantile_interval(std::span<const double> values,
   if (!(p > 0 && p < 1)) throw std::invalid_argument("quantile outside (0, 1)");
   if (p == 0.5) return series_median_interval(values, group_sizes, confidence);
   const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
-  if (values.size() < kFewestForSeries) return std::nullopt;
+  if (values.size() < kMinSeriesValues) return std::nullopt;
   const auto count = static_cast<double>(values.size());
   const double effective = count / allowed_inflation(autocorrelation(values, sizes), Location::kMedian);
   const double tail = 0.5 * (1 - confidence) / estimation_factor(effective) * estimation_factor(count);
@@ -262,8 +262,8 @@ std::optional<Interval> series_quantile_interval(std::span<const double> values,
   if (ranks.low < 1 || ranks.high > whole) return std::nullopt;
   const std::vector<double> sorted = sorted_copy(values);
   const double scale = (count + 1) / static_cast<double>(whole + 1);
-  Interval interval{at_rank(sorted, scale * static_cast<double>(ranks.low)),
-                    at_rank(sorted, scale * static_cast<double>(ranks.high)), confidence};
+  Interval interval{order_statistic(sorted, scale * static_cast<double>(ranks.low)),
+                    order_statistic(sorted, scale * static_cast<double>(ranks.high)), confidence};
   if (sizes.size() < 2) return interval;
   std::vector<double> quantiles;
   std::size_t start = 0;
@@ -328,7 +328,7 @@ SeriesShare::SeriesShare(std::vector<double> values, std::span<const std::size_t
 void SeriesShare::expect_correlation(double rho) {
   // Counts in proportion within its standard error, as in autocorrelation().
   const double counted = rho * std::min(1.0, rho * std::sqrt(count_));
-  if (rho > 0) correlation_ = std::max(correlation_, std::min(kMostCorrelation, counted));
+  if (rho > 0) correlation_ = std::max(correlation_, std::min(kMaxCorrelation, counted));
 }
 
 Interval SeriesShare::interval(double confidence) const {

@@ -51,7 +51,7 @@ class SeriesLocation {
   std::optional<Interval> interval(double confidence) const;
 
  private:
-  void keep_what_intervals_reach();
+  void drop_unreachable_values();
 
   Location location_;
   std::vector<double> sorted_;  ///< only the middle of a long series, where intervals can end

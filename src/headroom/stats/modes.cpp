@@ -140,10 +140,10 @@ Excess below_majorant(const Corners& corners, std::span<const Corner> majorant, 
   return most;
 }
 
-constexpr double kSmallestShare = 0.1;
-constexpr std::size_t kSmallestGroup = 3;
+constexpr double kMinShare = 0.1;
+constexpr std::size_t kMinGroupSize = 3;
 /// Smallest distance between medians that a user sees as two times, as a share of the lower one.
-constexpr double kSmallestDistance = 0.01;
+constexpr double kMinDistance = 0.01;
 /// Limits for in_stretches: share of the switches of a random order, and standard deviations below them.
 constexpr double kStretchesShare = 0.5;
 constexpr double kChanceDeviations = 3;
@@ -196,16 +196,16 @@ double median_of_sorted(std::span<const double> sorted) {
   return sorted.size() % 2 == 1 ? sorted[below] : std::lerp(sorted[below], sorted[below + 1], 0.5);
 }
 
-void take_out_close(std::span<const double> sorted, std::vector<std::size_t>& cuts) {
+void remove_close_cuts(std::span<const double> sorted, std::vector<std::size_t>& cuts) {
   double below = 0;  // of the previous group
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
     const std::size_t end = i < cuts.size() ? cuts[i] : sorted.size();
     if (begin == end) return;
     const double middle = median_of_sorted(sorted.subspan(begin, end - begin));
-    if (i > 0 && middle < below * (1 + kSmallestDistance)) {
+    if (i > 0 && middle < below * (1 + kMinDistance)) {
       cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(i - 1));
-      return take_out_close(sorted, cuts);
+      return remove_close_cuts(sorted, cuts);
     }
     below = middle;
     begin = end;
@@ -239,7 +239,7 @@ void add_changes(std::span<const double> values, std::span<const double> bounds,
   changes.variance += (squares * (squares + n * (n + 1)) - 2 * n * cubes - n * n * n) / (n * n * (n - 1));
 }
 
-bool fewer_than_by_chance(const Changes& changes) {
+bool is_below_chance(const Changes& changes) {
   const double deviations = kChanceDeviations * std::sqrt(std::max(0.0, changes.variance));
   return static_cast<double>(changes.seen) <
          std::min(kStretchesShare * changes.mean, changes.mean - deviations);
@@ -294,9 +294,8 @@ std::vector<double> mode_bounds_of(const std::function<std::vector<double>()>& m
     throw std::invalid_argument("modes of values that are not finite");
   std::ranges::sort(spread);
   spread_over_grain(spread);
-  const auto smallest =
-      std::max(kSmallestGroup,
-               static_cast<std::size_t>(std::ceil(kSmallestShare * static_cast<double>(spread.size()))));
+  const auto smallest = std::max(
+      kMinGroupSize, static_cast<std::size_t>(std::ceil(kMinShare * static_cast<double>(spread.size()))));
   std::vector<std::size_t> cuts;
   append_cuts(spread, 0, spread.size(), smallest, cuts);
   if (cuts.empty()) return {};
@@ -305,7 +304,7 @@ std::vector<double> mode_bounds_of(const std::function<std::vector<double>()>& m
   std::erase_if(cuts, [&](std::size_t cut) {
     return sorted[cut - 1] == sorted[cut];
   });  // equal readings stay in one group
-  take_out_close(spread, cuts);
+  remove_close_cuts(spread, cuts);
   std::vector<double> bounds;
   for (const std::size_t cut : cuts) bounds.push_back(0.5 * (sorted[cut - 1] + sorted[cut]));
   return bounds;
@@ -336,7 +335,7 @@ Modes modes_between(std::span<const double> values, std::span<const double> boun
     start += size;
   }
   modes.changes = changes.seen;
-  modes.in_stretches = fewer_than_by_chance(changes);
+  modes.in_stretches = is_below_chance(changes);
   return modes;
 }
 

@@ -83,7 +83,7 @@ double invert(const Cdf& cdf, double target) {
 }
 
 /// The tail of a 95 % interval, rounded as callers compute it.
-constexpr double kUsualTail = 1 - (0.5 + 0.5 * 0.95);
+constexpr double kDefaultTail = 1 - (0.5 + 0.5 * 0.95);
 
 double upper_normal_quantile(double tail) {
   return invert([](double x) { return 1 - std::erfc(x / std::numbers::sqrt2); }, 1 - 2 * tail);
@@ -152,9 +152,9 @@ double normal_quantile(double p) {
   require_probability(p);
   if (p == 0.5) return 0;
   // Cached: every 95 % interval needs it, and it costs as much as the rest of a short series.
-  static const double kOfUsual = upper_normal_quantile(kUsualTail);
+  static const double kOfUsual = upper_normal_quantile(kDefaultTail);
   const double tail = std::min(p, 1 - p);
-  const double z = tail == kUsualTail ? kOfUsual : upper_normal_quantile(tail);
+  const double z = tail == kDefaultTail ? kOfUsual : upper_normal_quantile(tail);
   return p < 0.5 ? -z : z;
 }
 

@@ -66,14 +66,14 @@ double p_of(const std::vector<double>& differences, double inflation) {
 }
 
 /// In standard errors: smaller lag-1 correlations are chance.
-constexpr double kTold = 2;
-constexpr double kLargestCorrelation = 0.95;
+constexpr double kMinStandardErrors = 2;
+constexpr double kMaxRoundCorrelation = 0.95;
 constexpr double kSequentialConfidence = 1 - 2 * (kRunningTail + kLastTail);
 
 /// Returns (1 + rho)/(1 - rho), the growth of the variance of a sum of an AR(1) series.
 double inflation_of(const std::vector<double>& values) {
-  const double rho = std::min(kLargestCorrelation, autocorrelation(values).first_lag);
-  if (rho * std::sqrt(static_cast<double>(values.size())) <= kTold) return 1;
+  const double rho = std::min(kMaxRoundCorrelation, autocorrelation(values).first_lag);
+  if (rho * std::sqrt(static_cast<double>(values.size())) <= kMinStandardErrors) return 1;
   return (1 + rho) / (1 - rho);
 }
 

@@ -11,11 +11,11 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kShortestTrend = 8;
+constexpr std::size_t kMinTrendLength = 8;
 /// Standard deviation of normal noise over the distance from median to upper decile.
 constexpr double kDeviationPerUpperDecile = 0.7803;
 /// Share of the level, since coarse clocks may show no spread: less is never a warm-up.
-constexpr double kSmallestSpread = 1e-3;
+constexpr double kMinSpread = 1e-3;
 /// Values within this many spreads of the level are settled.
 constexpr double kSettled = 1.5;
 
@@ -32,7 +32,7 @@ constexpr double kConfirmation = 1.25;
 }  // namespace
 
 std::size_t warmup_length(std::span<const double> values) {
-  if (values.size() < kShortestTrend) return 0;
+  if (values.size() < kMinTrendLength) return 0;
   const std::size_t half = values.size() / 2;
   const std::span<const double> settled = values.subspan(half);
   const double level = median(settled);
@@ -40,7 +40,7 @@ std::size_t warmup_length(std::span<const double> values) {
   const double caution = 1 + 8 / static_cast<double>(settled.size());
   const double noise = std::max(kDeviationPerMad * median_absolute_deviation(settled),
                                 kDeviationPerUpperDecile * (quantile(settled, 0.9) - level));
-  const double spread = std::max(kSmallestSpread * std::abs(level), caution * noise);
+  const double spread = std::max(kMinSpread * std::abs(level), caution * noise);
   const auto leading_above = [&](double spreads) {
     const auto first = std::find_if(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
                                     [&](double value) { return value <= level + spreads * spread; });
@@ -53,12 +53,12 @@ std::size_t warmup_length(std::span<const double> values) {
 }
 
 std::size_t samples_needed(std::size_t current_samples, double current_half_width, double goal) {
-  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
   if (current_half_width <= goal) return 0;
-  if (!std::isfinite(current_half_width) || !(goal > 0)) return kMost;
+  if (!std::isfinite(current_half_width) || !(goal > 0)) return kMax;
   const double ratio = current_half_width / goal;
   const double more = std::ceil(static_cast<double>(current_samples) * (ratio * ratio - 1));
-  return more < static_cast<double>(kMost) ? static_cast<std::size_t>(more) : kMost;
+  return more < static_cast<double>(kMax) ? static_cast<std::size_t>(more) : kMax;
 }
 
 std::optional<StopReason> should_stop(const StopRule& rule, const StopState& state) {

@@ -39,7 +39,7 @@ std::string one_line(std::string text) {
 
 std::string padded(const std::string& text, std::size_t width, Align align, Tone tone, bool colour) {
   const std::size_t taken = display_width(text);
-  const std::string blanks(width > taken ? width - taken : 0, ' '), shown = toned(text, tone, colour);
+  const std::string blanks(width > taken ? width - taken : 0, ' '), shown = coloured(text, tone, colour);
   return align == Align::kRight ? blanks + shown : shown + blanks;
 }
 
@@ -65,7 +65,7 @@ std::string markdown_text(std::string_view text) {
   return out;
 }
 
-std::string fence_around(std::string_view drawing) {
+std::string code_fence(std::string_view drawing) {
   std::string fence = "```";
   while (contains(drawing, fence)) fence += '`';
   return fence + "\n";
@@ -108,7 +108,7 @@ std::string wrapped(std::string_view line, std::size_t width) {
   return out;
 }
 
-std::string toned(std::string_view text, Tone tone, bool colour) {
+std::string coloured(std::string_view text, Tone tone, bool colour) {
   constexpr const char* kCodes[] = {"", "\033[32m", "\033[31m", "\033[90m", "\033[1m"};
   if (!colour || tone == Tone::kPlain || text.empty()) return std::string(text);
   return kCodes[static_cast<std::size_t>(tone)] + std::string(text) + "\033[0m";
@@ -128,23 +128,23 @@ class Table::Text {
   std::string whole() {
     std::vector<std::size_t> all(widths_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    if (width_ == 0 || all.empty() || taken_by(all) <= width_) return block(all, true);
-    const std::size_t others = taken_by(all) - widths_[0];
+    if (width_ == 0 || all.empty() || total_width(all) <= width_) return block(all, true);
+    const std::size_t others = total_width(all) - widths_[0];
     if (others + display_width(table_.columns_[0].title) <= width_) {
-      narrow_first(width_ - others);
+      narrow_first_column(width_ - others);
       return block(all, true);
     }
     return blocks();
   }
 
  private:
-  std::size_t taken_by(const std::vector<std::size_t>& columns) const {
+  std::size_t total_width(const std::vector<std::size_t>& columns) const {
     std::size_t taken = columns.empty() ? 0 : kGapWidth * (columns.size() - 1);
     for (const std::size_t column : columns) taken += widths_[column];
     return taken;
   }
 
-  void narrow_first(std::size_t limit) {
+  void narrow_first_column(std::size_t limit) {
     widths_[0] = display_width(table_.columns_[0].title);
     for (const Row& row : table_.rows_) {
       const std::size_t taken = row.kind == Kind::kCells ? display_width(row.cells[0]) : 0;
@@ -154,13 +154,13 @@ class Table::Text {
 
   std::string blocks() {
     in_blocks_ = true;
-    narrow_first(width_ / 2);
+    narrow_first_column(width_ / 2);
     std::vector<std::size_t> keys(std::min(table_.keys_, widths_.size()));
     std::iota(keys.begin(), keys.end(), std::size_t{0});
     std::string out;
     std::vector<std::size_t> shown = keys;
     for (std::size_t column = keys.size(); column < widths_.size(); ++column) {
-      if (shown.size() > keys.size() && taken_by(shown) + kGapWidth + widths_[column] > width_) {
+      if (shown.size() > keys.size() && total_width(shown) + kGapWidth + widths_[column] > width_) {
         out += block(shown, out.empty()) + "\n";
         shown = keys;
       }
@@ -171,16 +171,16 @@ class Table::Text {
 
   /// `with_lines`: include remarks; only the first block does.
   std::string block(const std::vector<std::size_t>& columns, bool with_lines) const {
-    const std::size_t taken = taken_by(columns);
+    const std::size_t taken = total_width(columns);
     const std::string line = repeated("─", width_ == 0 ? taken : std::min(taken, width_));
-    const std::string rule = toned(line, Tone::kFaint, colour_) + '\n';
+    const std::string rule = coloured(line, Tone::kFaint, colour_) + '\n';
     const Row titles;
     std::string out =
         cells_text(columns, titles, [&](std::size_t i) { return table_.columns_[i].title; }) + rule;
     for (const Row& row : table_.rows_) {
       if (row.kind == Kind::kRule) out += rule;
       if (row.kind == Kind::kLine && with_lines)
-        out += toned(wrapped(without_trailing_blanks(row.cells[0]), width_), row.tone(0), colour_) + '\n';
+        out += coloured(wrapped(without_trailing_blanks(row.cells[0]), width_), row.tone(0), colour_) + '\n';
       if (row.kind != Kind::kCells) continue;
       const bool first_apart = display_width(row.cells[0]) > widths_[0];
       if (first_apart) out += row.cells[0] + '\n';
@@ -254,7 +254,7 @@ bool Table::is_shared(std::size_t column) const {
   return first != nullptr && !first->empty();
 }
 
-bool Table::says_nothing(std::size_t column) const {
+bool Table::is_blank(std::size_t column) const {
   return std::ranges::all_of(rows_, [&](const Row& row) {
     return row.kind != Kind::kCells || row.cells[column].empty() || row.cells[column] == "-";
   });
@@ -266,7 +266,7 @@ Table Table::shown() const {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const Column& column = columns_[i];
-    if (i > 0 && !rows_.empty() && says_nothing(i)) continue;
+    if (i > 0 && !rows_.empty() && is_blank(i)) continue;
     if (i > 0 && column.shared && is_shared(i)) {
       const auto row = std::ranges::find(rows_, Kind::kCells, &Row::kind);
       shared += (shared.empty() ? "" : ", ") + shared_text(row->cells[i], *column.shared);
@@ -292,7 +292,7 @@ Table Table::shown() const {
 std::string Table::text(std::size_t width, bool colour) const {
   const Table table = shown();
   const std::string above =
-      table.above_.empty() ? "" : toned(wrapped(table.above_, width), Tone::kFaint, colour) + "\n";
+      table.above_.empty() ? "" : coloured(wrapped(table.above_, width), Tone::kFaint, colour) + "\n";
   return above + Text(table, width, colour).whole();
 }
 
@@ -318,52 +318,52 @@ std::string Table::markdown() const {
   return out;
 }
 
-Sheet& Sheet::answer(std::string sentence, Tone tone) {
+View& View::answer(std::string sentence, Tone tone) {
   for (const std::string& line : lines_of(sentence)) answer_.push_back({visible(line), tone});
   return *this;
 }
 
-Sheet& Sheet::title(std::string text) {
-  parts_.push_back({Part::Kind::kTitle, Table({}), {{visible(text), Tone::kFirst}}});
+View& View::title(std::string text) {
+  parts_.push_back({Part::Kind::kTitle, Table({}), {{visible(text), Tone::kBold}}});
   return *this;
 }
 
-Sheet& Sheet::table(Table table) {
+View& View::table(Table table) {
   if (table.size() > 0) parts_.push_back({Part::Kind::kTable, std::move(table)});
   return *this;
 }
 
-Sheet& Sheet::notes(std::string_view lines, Tone tone) {
+View& View::notes(std::string_view lines, Tone tone) {
   Part part{Part::Kind::kNotes};
   for (const std::string& line : lines_of(lines)) part.lines.push_back({visible(line), tone});
   if (!part.lines.empty()) parts_.push_back(std::move(part));
   return *this;
 }
 
-Sheet& Sheet::drawing(std::string lines) {
+View& View::drawing(std::string lines) {
   Part part{Part::Kind::kDrawing};
   for (const std::string& line : lines_of(lines)) part.lines.push_back({visible(line), Tone::kPlain});
   if (!part.lines.empty()) parts_.push_back(std::move(part));
   return *this;
 }
 
-Sheet& Sheet::append(Sheet other) {
+View& View::append(View other) {
   std::ranges::move(other.answer_, std::back_inserter(answer_));
   std::ranges::move(other.parts_, std::back_inserter(parts_));
   return *this;
 }
 
-std::vector<std::string> Sheet::answers() const {
+std::vector<std::string> View::answers() const {
   std::vector<std::string> sentences;
   for (const Line& line : answer_) sentences.push_back(line.text);
   return sentences;
 }
 
-bool Sheet::has_tables() const {
+bool View::has_tables() const {
   return std::ranges::find(parts_, Part::Kind::kTable, &Part::kind) != parts_.end();
 }
 
-std::string Sheet::part_text(const Part& part, const TableForm& form) const {
+std::string View::part_text(const Part& part, const TableForm& form) const {
   if (part.kind == Part::Kind::kTable) return part.table.as(form);
   const bool is_drawing = part.kind == Part::Kind::kDrawing;
   std::string text;
@@ -374,20 +374,20 @@ std::string Sheet::part_text(const Part& part, const TableForm& form) const {
       text += (part.kind == Part::Kind::kTitle ? "### " : "") + markdown_text(line);
     } else {
       const std::size_t width = is_drawing || form.width == 0 ? 0 : std::min(form.width, kProseWidth);
-      text += toned(wrapped(line, width), tone, form.colour);
+      text += coloured(wrapped(line, width), tone, form.colour);
     }
     text += "\n";
   }
-  const std::string fence = is_drawing && form.markdown ? fence_around(text) : "";
+  const std::string fence = is_drawing && form.markdown ? code_fence(text) : "";
   return fence + text + fence;
 }
 
-std::string Sheet::text(const TableForm& form) const {
+std::string View::text(const TableForm& form) const {
   std::string out;
   for (const auto& [sentence, tone] : answer_) {
     const std::size_t width = form.width == 0 ? 0 : std::min(form.width, kProseWidth);
     out += form.markdown ? markdown_text(sentence) + "  \n"
-                         : toned(wrapped(sentence, width), tone, form.colour) + "\n";
+                         : coloured(wrapped(sentence, width), tone, form.colour) + "\n";
   }
   const Part* before = nullptr;
   for (const Part& part : parts_) {

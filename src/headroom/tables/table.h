@@ -17,9 +17,9 @@ std::string wrapped(std::string_view line, std::size_t width);
 enum class Align { kLeft, kRight };
 
 /// Shown as a colour: good is green, bad red, faint grey, first bold.
-enum class Tone { kPlain, kGood, kBad, kFaint, kFirst };
+enum class Tone { kPlain, kGood, kBad, kFaint, kBold };
 
-std::string toned(std::string_view text, Tone tone, bool colour);
+std::string coloured(std::string_view text, Tone tone, bool colour);
 
 struct TableForm {
   bool markdown = false;
@@ -77,7 +77,7 @@ class Table {
   };
   class Text;
   bool is_shared(std::size_t column) const;
-  bool says_nothing(std::size_t column) const;
+  bool is_blank(std::size_t column) const;
   /// Removes hidden columns and moves shared values above.
   Table shown() const;
 
@@ -88,17 +88,17 @@ class Table {
 };
 
 /// The answer of a command in sentences, then tables and notes, for every output form.
-class Sheet {
+class View {
  public:
-  Sheet& answer(std::string sentence, Tone tone = Tone::kPlain);
-  Sheet& title(std::string text);
+  View& answer(std::string sentence, Tone tone = Tone::kPlain);
+  View& title(std::string text);
   /// Ignores a table without rows.
-  Sheet& table(Table table);
+  View& table(Table table);
   /// Each line is wrapped separately. Empty text adds nothing.
-  Sheet& notes(std::string_view lines, Tone tone = Tone::kFaint);
+  View& notes(std::string_view lines, Tone tone = Tone::kFaint);
   /// Adds preformatted lines, such as plots.
-  Sheet& drawing(std::string lines);
-  Sheet& append(Sheet other);
+  View& drawing(std::string lines);
+  View& append(View other);
 
   std::vector<std::string> answers() const;
   bool has_tables() const;

@@ -21,7 +21,7 @@ std::shared_ptr<GemvWorkload> make_gemv(State& state, const std::string& dtype, 
   } else {
     fill_random(made->weights.first<std::int8_t>(), state.seed());
   }
-  made->expected = exact_gemv(team, dtype, made->weights.copy(0), size, as_doubles(made->x));
+  made->expected = exact_gemv(team, dtype, made->weights.copy(0), size, to_doubles(made->x));
   made->weights.spread(team);
   return made;
 }
@@ -50,7 +50,7 @@ std::shared_ptr<GatherGemvWorkload> make_gather_gemv(State& state, const std::st
   } else {
     fill_random(made->experts.first<std::int8_t>(), state.seed());
   }
-  const std::vector<double> x = as_doubles(made->x);
+  const std::vector<double> x = to_doubles(made->x);
   for (std::size_t chosen = 0; chosen < GatherGemvWorkload::kChosen; ++chosen) {
     const std::vector<double> part = exact_gemv(team, dtype, made->matrix(0, chosen), size, x);
     made->expected.insert(made->expected.end(), part.begin(), part.end());
@@ -103,12 +103,12 @@ void describe_layer_norm(State& state, std::size_t rows, std::size_t columns) {
 std::vector<double> exact_layer(const Team& team, const MlpWorkload::Layer& layer,
                                 std::span<const double> x) {
   const std::vector<double> linear =
-      exact_gemv(team, "bf16", layer.weights.copy(0), layer.outputs(), x, as_doubles(layer.bias));
-  return exact_layer_norm(linear, as_doubles(layer.gamma), as_doubles(layer.beta));
+      exact_gemv(team, "bf16", layer.weights.copy(0), layer.outputs(), x, to_doubles(layer.bias));
+  return exact_layer_norm(linear, to_doubles(layer.gamma), to_doubles(layer.beta));
 }
 
 std::vector<double> exact_mlp(const Team& team, const MlpWorkload& mlp) {
-  std::vector<double> hidden = exact_layer(team, mlp.up, as_doubles(mlp.x));
+  std::vector<double> hidden = exact_layer(team, mlp.up, to_doubles(mlp.x));
   for (double& value : hidden) value = to_float(to_bf16(static_cast<float>(value)));
   return exact_layer(team, mlp.down, hidden);
 }
@@ -175,7 +175,7 @@ std::shared_ptr<const GatherGemvWorkload> gather_gemv_workload(State& state, con
 }
 
 std::vector<double> LayerNormWorkload::expected(const Team& team) const {
-  return exact_layer_norm(team, x.first<Bf16>(), as_doubles(gamma), as_doubles(beta));
+  return exact_layer_norm(team, x.first<Bf16>(), to_doubles(gamma), to_doubles(beta));
 }
 
 std::shared_ptr<LayerNormWorkload> layer_norm_workload(State& state, const Team& team) {

@@ -29,10 +29,10 @@ void InputCopies::spread(const Team& team) {
 }
 
 std::size_t bytes_of(std::size_t a, std::size_t b, std::size_t c, std::size_t d) {
-  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
+  constexpr auto kMax = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
   std::size_t product = a;
   for (const std::size_t factor : {b, c, d}) {
-    if (__builtin_mul_overflow(product, factor, &product) || product > kMost) return kMost;
+    if (__builtin_mul_overflow(product, factor, &product) || product > kMax) return kMax;
   }
   return product;
 }

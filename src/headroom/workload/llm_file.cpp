@@ -22,23 +22,23 @@ namespace {
 constexpr std::array<std::string_view, 6> kFamilies{"llama", "mistral",   "mixtral",
                                                     "qwen2", "qwen2_moe", "qwen2moe"};
 /// Products of three stay exact in a double.
-constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 20;
 
 void require_family(const std::string& name, const std::string& source) {
   if (std::ranges::find(kFamilies, name) != kFamilies.end()) return;
-  throw Error(source + ": unsupported architecture " + in_quotes(name) +
+  throw Error(source + ": unsupported architecture " + quote(name) +
               "; supported: llama, mistral, mixtral, qwen2 and qwen2_moe");
 }
 
-std::size_t size_from(double value, const std::string& what) {
-  if (!(value >= 1) || value > static_cast<double>(kMostSize) || value != std::floor(value))
-    throw Error(fmt::format("{} is {:g}; it must be a whole number from 1 to {}", what, value, kMostSize));
+std::size_t to_size(double value, const std::string& what) {
+  if (!(value >= 1) || value > static_cast<double>(kMaxSize) || value != std::floor(value))
+    throw Error(fmt::format("{} is {:g}; it must be a whole number from 1 to {}", what, value, kMaxSize));
   return static_cast<std::size_t>(value);
 }
 
 void require_shape(const LlmConfig& config, const std::string& source) {
   try {
-    require_sound(config);
+    require_valid(config);
   } catch (const std::invalid_argument& unsound) {
     throw Error(source + ": " + unsound.what());
   }
@@ -62,7 +62,7 @@ class Metadata {
   std::string text(const std::string& key) const {
     const auto found = model_.metadata.find(key);
     const auto* value = found == model_.metadata.end() ? nullptr : std::get_if<std::string>(&found->second);
-    if (value == nullptr) throw Error(source_ + ": the metadata has no string " + in_quotes(key));
+    if (value == nullptr) throw Error(source_ + ": the metadata has no string " + quote(key));
     return *value;
   }
 
@@ -72,14 +72,14 @@ class Metadata {
     if (const auto* whole = std::get_if<std::uint64_t>(&found->second)) return static_cast<double>(*whole);
     if (const auto* integer = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*integer);
     if (const auto* real = std::get_if<double>(&found->second)) return *real;
-    throw Error(source_ + ": the metadata entry " + in_quotes(found->first) + " is not a number");
+    throw Error(source_ + ": the metadata entry " + quote(found->first) + " is not a number");
   }
 
   std::size_t size(const std::string& name) const {
     const auto value = number(name);
-    const std::string what = source_ + ": the metadata entry " + in_quotes(architecture_ + "." + name);
+    const std::string what = source_ + ": the metadata entry " + quote(architecture_ + "." + name);
     if (!value) throw Error(what + " is missing");
-    return size_from(*value, what);
+    return to_size(*value, what);
   }
 
  private:
@@ -88,8 +88,7 @@ class Metadata {
   std::string architecture_;
 };
 
-void refuse_what_is_not_computed(const Metadata& metadata, const LlmConfig& config,
-                                 const std::string& source) {
+void refuse_unsupported(const Metadata& metadata, const LlmConfig& config, const std::string& source) {
   const auto width = static_cast<double>(config.head_dim());
   const auto rotated = metadata.number("rope.dimension_count");
   if (rotated && *rotated != width)
@@ -159,7 +158,7 @@ void read_rope_factors(const StoredModel& model, LlmConfig& config, const std::s
 }
 
 std::size_t json_size(const Json& json, const char* key, const std::string& source) {
-  return size_from(json_number(json, key, source), source + ": " + in_quotes(key));
+  return to_size(json_number(json, key, source), source + ": " + quote(key));
 }
 
 /// Returns rope_scaling, or rope_parameters of newer libraries, or nullptr.
@@ -167,7 +166,7 @@ const Json* rope_of(const Json& json, const std::string& source) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = json_optional(json, key, source);
     if (rope == nullptr) continue;
-    if (!rope->is_object()) throw Error(source + ": " + in_quotes(key) + " is not an object");
+    if (!rope->is_object()) throw Error(source + ": " + quote(key) + " is not an object");
     return rope;
   }
   return nullptr;
@@ -190,7 +189,7 @@ RotaryScaling scaling_of(const Json& json, const std::string& source) {
     scaling.magnitude = json_number(*rope, "attention_factor", source);
   for (const char* key : {"mscale", "mscale_all_dim"}) {
     if (json_optional(*rope, key, source) != nullptr)
-      throw Error(source + ": the rotation's " + in_quotes(key) + " is not supported");
+      throw Error(source + ": the rotation's " + quote(key) + " is not supported");
   }
   return scaling;
 }
@@ -215,7 +214,7 @@ void read_experts(const Json& json, const std::string& family, LlmConfig& config
   if (config.experts == 1) throw Error(source + ": the model has one expert, which is not supported");
 }
 
-void refuse_what_is_not_computed(const Json& json, const std::string& source) {
+void refuse_unsupported(const Json& json, const std::string& source) {
   const auto refuse = [&](bool is_so, const std::string& what) {
     if (is_so) throw Error(source + ": " + what + ", which is not supported");
   };
@@ -271,7 +270,7 @@ const StoredTensor& tensor_of(const LlmFile& file, const std::string& name,
                               const std::vector<std::size_t>& shape) {
   const StoredTensor* found = file.model.find(name);
   if (found == nullptr) {
-    throw Error(file.path + ": tensor " + in_quotes(name) +
+    throw Error(file.path + ": tensor " + quote(name) +
                 " is missing: the file is incomplete, or its model is not supported");
   }
   if (found->shape != shape) {
@@ -437,7 +436,7 @@ std::set<std::string> shards_of(const fs::path& index) {
   std::set<std::string> names;
   for (const auto& [tensor, shard] : map.items()) {
     if (!shard.is_string() || shard.string().empty() || contains(shard.string(), "/"))
-      throw Error(source + ": tensor " + in_quotes(tensor) + " is in no file of this folder");
+      throw Error(source + ": tensor " + quote(tensor) + " is in no file of this folder");
     names.insert(shard.string());
   }
   return names;
@@ -449,7 +448,7 @@ void open_safetensors(LlmFile& file, const fs::path& folder, const std::set<std:
     StoredModel part = parse_safetensors(file.files.emplace_back(path).bytes(), path.string());
     for (auto& [tensor, stored] : part.tensors) {
       if (!file.model.tensors.emplace(tensor, std::move(stored)).second)
-        throw Error(path.string() + ": tensor " + in_quotes(tensor) + " is also in another file");
+        throw Error(path.string() + ": tensor " + quote(tensor) + " is also in another file");
     }
   }
 }
@@ -459,7 +458,7 @@ LlmDescription open_folder(LlmFile& file, const fs::path& path) {
   const fs::path folder = is_folder ? path : path.parent_path();
   const fs::path config = folder / "config.json", index = folder / "model.safetensors.index.json";
   if (!fs::exists(config)) {
-    throw Error(in_quotes(path.string()) +
+    throw Error(quote(path.string()) +
                 ": there is no config.json in this folder, which gives the model's shape");
   }
   LlmDescription description = describe_llm_json(read_file(config), config.string());
@@ -470,7 +469,7 @@ LlmDescription open_folder(LlmFile& file, const fs::path& path) {
   } else if (fs::exists(folder / "model.safetensors")) {
     open_safetensors(file, folder, {"model.safetensors"});
   } else {
-    throw Error(in_quotes(path.string()) + " has neither model.safetensors nor model.safetensors.index.json");
+    throw Error(quote(path.string()) + " has neither model.safetensors nor model.safetensors.index.json");
   }
   return description;
 }
@@ -512,7 +511,7 @@ void open_gguf(LlmFile& file, const fs::path& path) {
   const std::uint64_t count = split_number(file.model, "split.count", 1);
   if (count <= 1) return;
   const std::uint64_t tensors = split_number(file.model, "split.tensors.count", 0);
-  const std::string which = fmt::format("{} is shard {} of {} of a model", in_quotes(file.path),
+  const std::string which = fmt::format("{} is shard {} of {} of a model", quote(file.path),
                                         split_number(file.model, "split.no", 0) + 1, count);
   const auto name = shard_of(path.stem().string());
   if (!name || name->count != count) {
@@ -525,17 +524,17 @@ void open_gguf(LlmFile& file, const fs::path& path) {
     const fs::path shard = path.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", name->model, number, count,
                                                             path.extension().string());
     if (!fs::exists(shard))
-      throw Error(fmt::format("{}, but {} is missing: {}", which, in_quotes(shard.string()), kMergeShards));
+      throw Error(fmt::format("{}, but {} is missing: {}", which, quote(shard.string()), kMergeShards));
     StoredModel part = parse_gguf(file.files.emplace_back(shard).bytes(), shard.string());
     if (split_number(part, "split.no", 0) + 1 != number || split_number(part, "split.count", 1) != count) {
       throw Error(fmt::format("{}: its metadata says shard {} of {}, but its name says {} of {}",
-                              in_quotes(shard.string()), split_number(part, "split.no", 0) + 1,
+                              quote(shard.string()), split_number(part, "split.no", 0) + 1,
                               split_number(part, "split.count", 1), number, count));
     }
     whole.metadata.merge(part.metadata);
     for (auto& [tensor, stored] : part.tensors) {
       if (!whole.tensors.emplace(tensor, std::move(stored)).second)
-        throw Error(shard.string() + ": tensor " + in_quotes(tensor) + " is also in another shard");
+        throw Error(shard.string() + ": tensor " + quote(tensor) + " is also in another shard");
     }
   }
   if (tensors != 0 && tensors != whole.tensors.size()) {
@@ -639,7 +638,7 @@ LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& so
   read_experts(metadata, model, config, source);
   require_rope(config.rope_base, epsilon, source);
   require_shape(config, source);
-  refuse_what_is_not_computed(metadata, config, source);
+  refuse_unsupported(metadata, config, source);
   require_scaling(config, scaling_of(metadata, model), source);
   read_rope_factors(model, config, source);
   const auto longest = metadata.number("context_length");
@@ -673,7 +672,7 @@ LlmDescription describe_llm_json(const std::string& text, const std::string& sou
   read_experts(json, family, config, source);
   require_rope(config.rope_base, epsilon, source);
   require_shape(config, source);
-  refuse_what_is_not_computed(json, source);
+  refuse_unsupported(json, source);
   require_scaling(config, scaling_of(json, source), source);
   const double longest = json_number_or(json, "max_position_embeddings", 0, source);
   return {config, longest >= 1 && longest < 1e9 ? static_cast<std::size_t>(longest) : 0};
@@ -683,7 +682,7 @@ LlmFile open_llm_file(const fs::path& path) {
   LlmFile file;
   file.path = path.string();
   std::error_code problem;
-  if (!fs::exists(path, problem)) throw Error(in_quotes(file.path) + ": there is no such file or folder");
+  if (!fs::exists(path, problem)) throw Error(quote(file.path) + ": there is no such file or folder");
   LlmDescription description;
   if (fs::is_directory(path, problem) || path.extension() == ".safetensors") {
     description = open_folder(file, path);
@@ -708,8 +707,8 @@ LlmFile open_llm_file(const fs::path& path) {
 
 LlmConfig config_of_layers(const LlmFile& file, std::size_t layers) {
   if (layers > file.config.layers) {
-    throw Error(fmt::format("{} has {} layers, fewer than --layers {}", in_quotes(file.path),
-                            file.config.layers, layers));
+    throw Error(fmt::format("{} has {} layers, fewer than --layers {}", quote(file.path), file.config.layers,
+                            layers));
   }
   LlmConfig config = file.config;
   config.layers = layers;
@@ -718,7 +717,7 @@ LlmConfig config_of_layers(const LlmFile& file, std::size_t layers) {
 }
 
 LlmWeights load_llm_weights(const LlmFile& file, std::size_t layers, const Team& team) {
-  LlmWeights weights = LlmWeights::unfilled(config_of_layers(file, layers), team);
+  LlmWeights weights = LlmWeights::zeroed(config_of_layers(file, layers), team);
   for (std::size_t index = 0; index < layers; ++index)
     load_layer(file, layer_of(file, index), weights.layer(index), team);
   const LlmMatrix embedding{reinterpret_cast<std::byte*>(weights.embedding(0)), nullptr, file.config.vocab,

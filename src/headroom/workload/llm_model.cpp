@@ -166,7 +166,7 @@ std::uint64_t balanced(std::uint64_t bits, LlmFormat format) {
 }
 
 /// Converts to binary16, truncating the fraction; subnormal below 2^-14.
-std::uint16_t half_of(float positive) {
+std::uint16_t to_half(float positive) {
   if (positive < 0x1p-14F) return static_cast<std::uint16_t>(positive * 0x1p24F);
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(positive) >> 13U) - (112U << 10U));
 }
@@ -180,13 +180,13 @@ void fill_super_block(std::byte* block, std::size_t bytes, LlmFormat format, std
     std::memcpy(block + i, &word, std::min(sizeof word, bytes - i));
   }
   if (format == LlmFormat::kInt6Super) {
-    const std::uint16_t half = half_of(scale);
+    const std::uint16_t half = to_half(scale);
     std::memcpy(block + bytes - sizeof half, &half, sizeof half);
     return;
   }
   const float middle = format == LlmFormat::kInt4Super ? 7.5F : 15.5F;
-  const std::uint16_t factor = half_of(scale);
-  const std::uint16_t halves[] = {factor, half_of(float_of_half(factor) * middle)};
+  const std::uint16_t factor = to_half(scale);
+  const std::uint16_t halves[] = {factor, to_half(float_of_half(factor) * middle)};
   std::memcpy(block, halves, sizeof halves);
   std::byte* const packed = block + sizeof halves;  // layout: scale_and_minimum of stored_model.cpp
   for (std::size_t i = 0; i < 4; ++i) {
@@ -209,7 +209,7 @@ void fill_blocks(const LlmMatrix& matrix, std::uint64_t seed, Slice rows, float 
       fill_super_block(at, bytes, matrix.format, random_bits(seed, block), factor);
       continue;
     }
-    const std::uint16_t half = half_of(factor);
+    const std::uint16_t half = to_half(factor);
     std::memcpy(at, &half, sizeof half);
     for (std::size_t word = 0; word < words; ++word) {
       const std::uint64_t numbers =
@@ -368,7 +368,7 @@ LlmConfig mixtral_8x7b(const std::string& dtype) {
   return config;
 }
 
-void require_sound(const LlmConfig& config) {
+void require_valid(const LlmConfig& config) {
   const auto require = [&](bool sound, const char* what) {
     if (!sound) throw std::invalid_argument(config.model + ": " + what);
   };
@@ -434,7 +434,7 @@ void scale_rotation(LlmConfig& config, const RotaryScaling& scaling) {
 }
 
 LlmWeights::LlmWeights(const LlmConfig& config, const Team& team) : config_(config) {
-  require_sound(config);
+  require_valid(config);
   std::vector<std::size_t> bytes;
   for (std::size_t index = 0; index < config.layers; ++index) bytes.push_back(layer_bytes(config, index));
   bytes.push_back(ends_bytes(config));
@@ -449,7 +449,7 @@ LlmWeights::LlmWeights(const LlmConfig& config, const Team& team) : config_(conf
   output_ = arena.matrix(config.vocab, config.dim, config.output_format());
 }
 
-LlmWeights LlmWeights::unfilled(const LlmConfig& config, const Team& team) {
+LlmWeights LlmWeights::zeroed(const LlmConfig& config, const Team& team) {
   return {config, team};
 }
 

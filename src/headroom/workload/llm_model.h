@@ -95,7 +95,7 @@ LlmConfig mixtral_8x7b(const std::string& dtype);
 
 /// Throws std::invalid_argument if the shapes are inconsistent: heads without a size that do not divide dim,
 /// an odd head size, kv_heads that do not divide heads, more chosen experts than experts, partial blocks.
-void require_sound(const LlmConfig& config);
+void require_valid(const LlmConfig& config);
 
 /// Scaling of a model's rotation for contexts longer than in training, as its file declares it.
 struct RotaryScaling {
@@ -149,10 +149,10 @@ struct LlmLayer {
 /// workers, into huge pages if granted.
 class LlmWeights {
  public:
-  /// Throws std::invalid_argument (see require_sound), std::bad_alloc.
+  /// Throws std::invalid_argument (see require_valid), std::bad_alloc.
   LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team);
   /// Zeroed weights, to be filled from a file.
-  static LlmWeights unfilled(const LlmConfig& config, const Team& team);
+  static LlmWeights zeroed(const LlmConfig& config, const Team& team);
 
   const LlmConfig& config() const { return config_; }
   const LlmLayer& layer(std::size_t index) const { return layers_[index]; }

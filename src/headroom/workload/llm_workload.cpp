@@ -77,7 +77,7 @@ class Reference {
     Vector x;
     for (; position_ < tokens.size(); ++position_) {
       const auto token = static_cast<std::size_t>(tokens[position_]);
-      x = as_doubles(std::span(weights_.embedding(token), config_.dim));
+      x = to_doubles(std::span(weights_.embedding(token), config_.dim));
       for (std::size_t layer = 0; layer < config_.layers; ++layer) {
         add(x, attention(layer, normalised(x, weights_.layer(layer).attention_norm, epsilon())));
         add(x, feed_forward(layer, normalised(x, weights_.layer(layer).ffn_norm, epsilon())));
@@ -86,7 +86,7 @@ class Reference {
     return {times(team_, weights_.output(), normalised(x, weights_.final_norm(), epsilon())), gap_};
   }
 
-  ExactToken run_behind(const LlmKept& kept, std::size_t position, std::int32_t token) {
+  ExactToken run_after(const LlmKvCache& kept, std::size_t position, std::int32_t token) {
     kept_ = &kept;
     position_ = position;
     std::vector<std::int32_t> tokens(position + 1, token);
@@ -134,8 +134,8 @@ class Reference {
     }
     Vector y;
     for (std::size_t kv_head = 0; kv_head < config_.kv_heads; ++kv_head) {
-      const Vector keys = behind_kept(index, kv_head, cache.keys[kv_head], &LlmKept::keys);
-      const Vector values = behind_kept(index, kv_head, cache.values[kv_head], &LlmKept::values);
+      const Vector keys = cached_then_own(index, kv_head, cache.keys[kv_head], &LlmKvCache::keys);
+      const Vector values = cached_then_own(index, kv_head, cache.values[kv_head], &LlmKvCache::values);
       for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
         const Vector part = exact_attention(all.subspan(head * width, width), keys, values);
         y.insert(y.end(), part.begin(), part.end());
@@ -145,11 +145,11 @@ class Reference {
   }
 
   /// Returns a head's kept keys or values, then the reference's.
-  Vector behind_kept(std::size_t layer, std::size_t head, const Vector& own,
-                     LlmKept::Head LlmKept::*which) const {
+  Vector cached_then_own(std::size_t layer, std::size_t head, const Vector& own,
+                         LlmKvCache::Head LlmKvCache::*which) const {
     if (kept_ == nullptr) return own;
     const std::size_t count = position_ * config_.head_dim();
-    Vector all = as_doubles(std::span((kept_->*which)(layer, head), count));
+    Vector all = to_doubles(std::span((kept_->*which)(layer, head), count));
     all.insert(all.end(), own.begin(), own.end());
     return all;
   }
@@ -207,7 +207,7 @@ class Reference {
   const LlmConfig& config_;
   const LlmRouting& routing_;
   std::vector<Cache> caches_;
-  const LlmKept* kept_ = nullptr;
+  const LlmKvCache* kept_ = nullptr;
   std::size_t position_ = 0;
   double gap_ = 0;
 };
@@ -308,9 +308,9 @@ ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<
   return Reference(team, weights, routing).run(tokens);
 }
 
-ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKept& kept, std::size_t position,
-                       std::int32_t token, const LlmRouting& routing) {
-  return Reference(team, weights, routing).run_behind(kept, position, token);
+ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKvCache& kept,
+                       std::size_t position, std::int32_t token, const LlmRouting& routing) {
+  return Reference(team, weights, routing).run_after(kept, position, token);
 }
 
 void require_llm_memory(const State& state, const LlmConfig& config, std::size_t positions,
@@ -340,8 +340,8 @@ Tolerance llm_tolerance(const LlmConfig& config, bool rounds_weights) {
 }
 
 std::vector<std::int32_t> LlmWorkload::verified_tokens() const {
-  constexpr std::size_t kMost = 3;  // each costs the reference a pass over all weights
-  return {prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, prompt.size()))};
+  constexpr std::size_t kMax = 3;  // each costs the reference a pass over all weights
+  return {prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(std::min(kMax, prompt.size()))};
 }
 
 std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab) {

@@ -45,7 +45,7 @@ ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<
                          const LlmRouting& routing = {});
 
 /// An implementation's keys and values of a sequence: [positions, head_dim] per key-value head.
-struct LlmKept {
+struct LlmKvCache {
   using Head = std::function<const Bf16*(std::size_t layer, std::size_t head)>;
   Head keys, values;
 };
@@ -59,8 +59,8 @@ struct ExactToken {
 /// Computes `token` at `position` from an implementation's keys and values of all earlier positions: the
 /// reference of a long context at the price of one token. `routing`, if not empty, covers all positions up to
 /// this one.
-ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKept& kept, std::size_t position,
-                       std::int32_t token, const LlmRouting& routing = {});
+ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKvCache& kept,
+                       std::size_t position, std::int32_t token, const LlmRouting& routing = {});
 
 /// query[width], keys and values [positions, width].
 std::vector<double> exact_attention(std::span<const double> query, std::span<const double> keys,

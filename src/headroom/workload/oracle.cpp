@@ -74,14 +74,14 @@ void normalise(std::span<const double> x, std::span<const double> gamma, std::sp
 
 }  // namespace
 
-std::vector<double> as_doubles(std::span<const Bf16> values) {
+std::vector<double> to_doubles(std::span<const Bf16> values) {
   std::vector<double> doubles;
   doubles.reserve(values.size());
   for (const Bf16 value : values) doubles.push_back(to_float(value));
   return doubles;
 }
 
-std::vector<double> as_doubles(std::span<const float> values) {
+std::vector<double> to_doubles(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
 

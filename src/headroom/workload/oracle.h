@@ -14,8 +14,8 @@ namespace headroom {
 
 constexpr float kNormEpsilon = 1e-5F;
 
-std::vector<double> as_doubles(std::span<const Bf16> values);
-std::vector<double> as_doubles(std::span<const float> values);
+std::vector<double> to_doubles(std::span<const Bf16> values);
+std::vector<double> to_doubles(std::span<const float> values);
 
 /// Returns weights[rows][columns] times x, plus bias[rows] unless it is empty.
 std::vector<double> exact_gemv(const Team& team, std::string_view dtype, const std::byte* weights,

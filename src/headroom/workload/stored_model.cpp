@@ -145,7 +145,7 @@ void read_q6_super(const std::byte* block, float* values) {
 }
 
 constexpr std::string_view kMagic = "GGUF";
-constexpr std::size_t kMostDimensions = 4;
+constexpr std::size_t kMaxDimensions = 4;
 
 /// Numbered as in the format.
 enum class Kind : std::uint32_t {
@@ -199,7 +199,7 @@ std::optional<StoredType> type_of(std::uint32_t number) {
   }
 }
 
-std::string name_of_unread(std::uint32_t number) {
+std::string unsupported_type_name(std::uint32_t number) {
   constexpr std::array<std::pair<std::uint32_t, const char*>, 23> kNames{
       {{9, "Q8_1"},     {10, "Q2_K"},  {11, "Q3_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
        {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"},
@@ -229,7 +229,7 @@ class GgufReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const { throw Error(source_ + ": " + what); }
-  [[noreturn]] void fail_cut(const std::string& what) const {
+  [[noreturn]] void fail_truncated(const std::string& what) const {
     fail(
         fmt::format("the file is truncated: it ends after {} bytes, within {} that begins at byte {}; copy "
                     "or download it again",
@@ -238,7 +238,7 @@ class GgufReader {
 
   template <typename T>
   T take(const std::string& what) {
-    if (bytes_.size() - at_ < sizeof(T)) fail_cut(what);
+    if (bytes_.size() - at_ < sizeof(T)) fail_truncated(what);
     T value;
     std::memcpy(&value, bytes_.data() + at_, sizeof value);
     at_ += sizeof value;
@@ -247,7 +247,7 @@ class GgufReader {
 
   std::string take_string(const std::string& what) {
     const auto size = take<std::uint64_t>("the length of " + what);
-    if (size > bytes_.size() - at_) fail_cut(what);
+    if (size > bytes_.size() - at_) fail_truncated(what);
     std::string text(reinterpret_cast<const char*>(bytes_.data()) + at_, size);
     at_ += size;
     return text;
@@ -279,7 +279,7 @@ class GgufReader {
 
   void read_entry() {
     const std::string key = take_string("a metadata key");
-    const std::string what = "the metadata entry " + in_quotes(key);
+    const std::string what = "the metadata entry " + quote(key);
     ModelValue value = take_value(take_kind(what), what);
     if (!model_.metadata.emplace(key, std::move(value)).second) fail(what + " appears twice");
   }
@@ -305,7 +305,7 @@ class GgufReader {
       case Kind::kString:
         return take_string(what);
       case Kind::kArray:
-        return pass_array(what);
+        return skip_array(what);
       case Kind::kUint64:
         return take<std::uint64_t>(what);
       case Kind::kInt64:
@@ -316,7 +316,7 @@ class GgufReader {
     return false;
   }
 
-  ModelArray pass_array(const std::string& what) {
+  ModelArray skip_array(const std::string& what) {
     const Kind kind = take_kind(what);
     if (kind == Kind::kArray) fail(what + " is an array of arrays, which is not supported");
     const auto count = take<std::uint64_t>("the length of " + what);
@@ -324,12 +324,12 @@ class GgufReader {
       require_count(count, 8, ("elements in " + what).c_str());
       for (std::uint64_t i = 0; i < count; ++i) {
         const auto size = take<std::uint64_t>(what);
-        if (size > bytes_.size() - at_) fail_cut(what);
+        if (size > bytes_.size() - at_) fail_truncated(what);
         at_ += size;
       }
       return {count};
     }
-    if (count > (bytes_.size() - at_) / bytes_of_kind(kind)) fail_cut(what);
+    if (count > (bytes_.size() - at_) / bytes_of_kind(kind)) fail_truncated(what);
     at_ += count * bytes_of_kind(kind);
     return {count};
   }
@@ -337,11 +337,11 @@ class GgufReader {
   void read_tensor() {
     StoredTensor tensor;
     tensor.name = take_string("the name of a tensor");
-    const std::string what = "tensor " + in_quotes(tensor.name);
+    const std::string what = "tensor " + quote(tensor.name);
     const auto dimensions = take<std::uint32_t>("the shape of " + what);
-    if (dimensions == 0 || dimensions > kMostDimensions)
+    if (dimensions == 0 || dimensions > kMaxDimensions)
       fail(fmt::format("{} has {} dimensions at byte {}; expected 1 to {}", what, dimensions, at_ - 4,
-                       kMostDimensions));
+                       kMaxDimensions));
     for (std::uint32_t i = 0; i < dimensions; ++i)
       tensor.shape.push_back(take<std::uint64_t>("the shape of " + what));
     std::ranges::reverse(tensor.shape);  // the file has the columns first
@@ -351,7 +351,7 @@ class GgufReader {
       fail(fmt::format(
           "{} [{}] (described at byte {}) has type {}, which is not supported; F32, F16, BF16, Q8_0, Q4_0, "
           "Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K are: quantise the model as one of these",
-          what, fmt::join(tensor.shape, ","), at_ - 4, name_of_unread(number)));
+          what, fmt::join(tensor.shape, ","), at_ - 4, unsupported_type_name(number)));
     }
     tensor.type = *type;
     tensor.offset = take<std::uint64_t>("the offset of " + what);
@@ -375,8 +375,8 @@ class GgufReader {
       StoredTensor& tensor = model_.tensors.at(name);
       const auto size = stored_bytes(tensor.type, tensor.shape);
       const std::size_t offset = tensor.offset;
-      const std::string what = fmt::format("tensor {} [{}] of {}", in_quotes(name),
-                                           fmt::join(tensor.shape, ","), name_of(tensor.type));
+      const std::string what = fmt::format("tensor {} [{}] of {}", quote(name), fmt::join(tensor.shape, ","),
+                                           name_of(tensor.type));
       if (!size) {
         fail(
             fmt::format("{} is impossible: a size is 0, a row is not a whole number of blocks of {}, or it "
@@ -385,8 +385,8 @@ class GgufReader {
       }
       if (offset % unit != 0)
         fail(fmt::format("{} has offset {}, not a multiple of the alignment {}", what, offset, unit));
-      const std::size_t room = start > bytes_.size() ? 0 : bytes_.size() - start;
-      if (offset > room || *size > room - offset) {
+      const std::size_t bytes_left = start > bytes_.size() ? 0 : bytes_.size() - start;
+      if (offset > bytes_left || *size > bytes_left - offset) {
         fail(fmt::format(
             "{} takes {} bytes from byte {} + {}, but the file ends at byte {}: it is truncated or damaged",
             what, *size, start, offset, bytes_.size()));
@@ -405,7 +405,7 @@ class GgufReader {
 
 constexpr std::size_t kLengthBytes = 8;
 /// Limit of the format's reference reader.
-constexpr std::uint64_t kMostHeader = 100'000'000;
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 std::optional<StoredType> type_of(const std::string& name) {
   for (const StoredType type : {StoredType::kF32, StoredType::kF16, StoredType::kBf16}) {
@@ -425,13 +425,13 @@ std::vector<std::size_t> sizes_of(const Json& entry, const char* key, const std:
 
 StoredTensor tensor_of(const std::string& name, const Json& entry, std::span<const std::byte> data,
                        std::size_t start, const std::string& source) {
-  const std::string what = source + ": tensor " + in_quotes(name);
+  const std::string what = source + ": tensor " + quote(name);
   StoredTensor tensor;
   tensor.name = name;
   const std::string type = json_string(entry, "dtype", what);
   const auto known = type_of(type);
   if (!known) {
-    throw Error(what + " has type " + in_quotes(type) +
+    throw Error(what + " has type " + quote(type) +
                 ", which is not supported; F32, F16 and BF16 are: convert the model to one of these");
   }
   tensor.type = *known;
@@ -455,7 +455,7 @@ StoredTensor tensor_of(const std::string& name, const Json& entry, std::span<con
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const std::string what = in_quotes(path.string());
+  const std::string what = quote(path.string());
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) throw Error(what + ": " + reason());
@@ -539,22 +539,21 @@ void dequantise(StoredType type, const std::byte* blocks, std::span<float> value
 }
 
 std::string StoredTensor::describe() const {
-  return fmt::format("{} [{}] of {} at byte {}", in_quotes(name), fmt::join(shape, ","), name_of(type),
-                     offset);
+  return fmt::format("{} [{}] of {} at byte {}", quote(name), fmt::join(shape, ","), name_of(type), offset);
 }
 
 std::optional<std::size_t> stored_bytes(StoredType type, std::span<const std::size_t> shape) {
-  constexpr std::size_t kMost = std::size_t{1} << 62;
+  constexpr std::size_t kMax = std::size_t{1} << 62;
   if (!shape.empty() && shape.back() % block_size(type) != 0) return std::nullopt;
   std::size_t count = 1;
   for (const std::size_t size : shape) {
     if (size == 0) return std::nullopt;
-    if (count > kMost / size) return std::nullopt;
+    if (count > kMax / size) return std::nullopt;
     count *= size;
   }
   if (shape.empty() && block_size(type) > 1) return std::nullopt;
   const std::size_t blocks = count / block_size(type);
-  if (blocks > kMost / block_bytes(type)) return std::nullopt;
+  if (blocks > kMax / block_bytes(type)) return std::nullopt;
   return blocks * block_bytes(type);
 }
 
@@ -576,7 +575,7 @@ StoredModel parse_safetensors(std::span<const std::byte> bytes, const std::strin
   if (bytes.size() < kLengthBytes)
     throw Error(fmt::format("{}: this is not a safetensors file: it has {} bytes", source, bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);
-  if (length > kMostHeader || length > bytes.size() - kLengthBytes) {
+  if (length > kMaxHeaderBytes || length > bytes.size() - kLengthBytes) {
     throw Error(
         fmt::format("{}: its header should take {} bytes, but the file has {}: it is truncated, or not a "
                     "safetensors file",
@@ -590,10 +589,10 @@ StoredModel parse_safetensors(std::span<const std::byte> bytes, const std::strin
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") continue;
     if (!entry.is_object())
-      throw Error(source + ": tensor " + in_quotes(name) + " is not described by an object");
+      throw Error(source + ": tensor " + quote(name) + " is not described by an object");
     StoredTensor tensor = tensor_of(name, entry, bytes.subspan(start), start, source);
     if (!model.tensors.emplace(name, std::move(tensor)).second)
-      throw Error(source + ": tensor " + in_quotes(name) + " appears twice");
+      throw Error(source + ": tensor " + quote(name) + " appears twice");
   }
   return model;
 }

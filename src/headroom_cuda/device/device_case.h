@@ -30,7 +30,7 @@ void verify_on_device(State& state, Device& device, const Launch& launch, Device
 }
 
 inline void require_start(const State& state, const Device& device, Start start) {
-  if (start == Start::kBehindOther || device.compute_capability() >= 90) return;
+  if (start == Start::kAfterPrevious || device.compute_capability() >= 90) return;
   state.skip("early launches need compute capability 9.0 or newer");
 }
 
@@ -39,8 +39,8 @@ inline void require_start(const State& state, const Device& device, Start start)
 template <typename Plan>
 const Plan& noted(State& state, const Device& device, const Plan& plan) {
   if (!state.variant().empty() && state.variant() != plan.name()) {
-    state.skip("the variant " + in_quotes(state.variant()) + " does not support rows this long; " +
-               in_quotes(plan.name()) + " does");
+    state.skip("the variant " + quote(state.variant()) + " does not support rows this long; " +
+               quote(plan.name()) + " does");
   }
   require_start(state, device, plan.start);
   state.note("variant", plan.name());

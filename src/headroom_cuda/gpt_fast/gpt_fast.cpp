@@ -39,7 +39,7 @@ PeerMatrices peer_matrices(const GatherGemvWorkload& inputs, const DeviceCopies&
   return matrices;
 }
 
-constexpr const char* kBehindOther = "second launch behind the first";
+constexpr const char* kAfterPrevious = "second launch behind the first";
 constexpr const char* kEarly = "second launch early";
 constexpr const char* kBothEarly = "both launches early";
 
@@ -71,7 +71,7 @@ struct DeviceLayer {
 };
 
 struct Starts {
-  Start first = Start::kBehindOther, second = Start::kBehindOther;
+  Start first = Start::kAfterPrevious, second = Start::kAfterPrevious;
 };
 
 Starts starts_of(State& state, const Device& device) {
@@ -79,7 +79,7 @@ Starts starts_of(State& state, const Device& device) {
   if (state.variant() == kBothEarly) starts.first = Start::kEarly;
   if (state.variant() == kEarly || state.variant() == kBothEarly) starts.second = Start::kEarly;
   require_start(state, device, starts.second);
-  state.note("variant", state.variant().empty() ? kBehindOther : state.variant());
+  state.note("variant", state.variant().empty() ? kAfterPrevious : state.variant());
   return starts;
 }
 
@@ -185,7 +185,7 @@ void layer_norm(State& state) {
 }
 
 std::vector<std::string> mlp_variants() {
-  return {kBehindOther, kEarly, kBothEarly};
+  return {kAfterPrevious, kEarly, kBothEarly};
 }
 
 void mlp_layer_norm_gelu(State& state) {

@@ -103,7 +103,7 @@ __device__ inline void copy_async(Vector* to_shared, const void* from) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(to_shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
 }
-__device__ inline void end_of_copies() {
+__device__ inline void commit_copies() {
   asm volatile("cp.async.commit_group;" : : : "memory");
 }
 /// Leaves at most kLeft groups of this thread's copies in flight.
@@ -168,14 +168,14 @@ __device__ inline float reciprocal_root(float value) {
 }
 
 /// The next launch waits before it reads our results.
-__device__ inline void let_next_launch_start() {
+__device__ inline void trigger_next_launch() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
 /// No effect unless this launch started early.
-__device__ inline void wait_for_launch_before() {
+__device__ inline void wait_for_previous_launch() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -183,9 +183,9 @@ __device__ inline void wait_for_launch_before() {
 
 #else
 
-inline void let_next_launch_start() {}
-inline void wait_for_launch_before() {
-  emulated::wait_for_launch_before();
+inline void trigger_next_launch() {}
+inline void wait_for_previous_launch() {
+  emulated::wait_for_previous_launch();
 }
 inline Vector load_once(const void* from) {
   Vector read;
@@ -217,7 +217,7 @@ inline void* dynamic_shared_memory() {
 inline void copy_async(Vector* to_shared, const void* from) {
   std::memcpy(to_shared, from, sizeof *to_shared);
 }
-inline void end_of_copies() {}
+inline void commit_copies() {}
 template <int kLeft>
 inline void wait_for_copies() {}
 inline Vector load_written_once(const void* from) {

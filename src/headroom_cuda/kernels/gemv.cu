@@ -15,11 +15,11 @@ using Kernel = void (*)(GemvProblem, unsigned);
 template <typename Weights, std::size_t... kIndex>
 Kernel aligned_kernel(GemvForm form, std::index_sequence<kIndex...> /*of*/) {
   Kernel found = nullptr;
-  const auto look_at = [&](GemvForm candidate, Kernel kernel) {
+  const auto consider = [&](GemvForm candidate, Kernel kernel) {
     if (candidate.vectors == form.vectors && candidate.rows == form.rows) found = kernel;
   };
-  (look_at(kGemvForms[kIndex],
-           &gemv_kernel<Weights, kGemvForms[kIndex].vectors, kGemvForms[kIndex].rows, true>),
+  (consider(kGemvForms[kIndex],
+            &gemv_kernel<Weights, kGemvForms[kIndex].vectors, kGemvForms[kIndex].rows, true>),
    ...);
   return found;
 }

@@ -72,7 +72,7 @@ struct MatrixRows {
         rows(matrix.rows),
         vectors(static_cast<unsigned>((row_bytes + kVectorBytes - 1) / kVectorBytes)) {
     if (matrix.chosen == nullptr) return;
-    wait_for_launch_before();  // it may write the indices
+    wait_for_previous_launch();  // it may write the indices
     first += static_cast<std::size_t>(matrix.chosen[0]) * rows * row_bytes;
     second += static_cast<std::size_t>(matrix.chosen[1]) * rows * row_bytes;
   }
@@ -193,7 +193,7 @@ struct PlainX {
   const std::uint16_t* values;
   unsigned count;
 
-  __device__ void prepare() { wait_for_launch_before(); }
+  __device__ void prepare() { wait_for_previous_launch(); }
 
   /// Loads from `element` on, a multiple of 8; zero past the end.
   template <unsigned kPairs>
@@ -225,7 +225,7 @@ struct Bf16Results {
 
 template <typename Weights, int kVectors, int kRows, bool kAligned>
 __global__ void __launch_bounds__(kGemvThreads, 1) gemv_kernel(GemvProblem problem, unsigned team_threads) {
-  let_next_launch_start();
+  trigger_next_launch();
   PlainX x{problem.x, problem.matrix.columns};
   Bf16Results results{problem.y};
   multiply_rows<Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);

@@ -19,7 +19,7 @@ constexpr unsigned kWarp = 32, kLarge = 512;
 struct GemvChoice {
   GemvForm form;
   GemvBlocks size = GemvBlocks::kLarge;
-  Start start = Start::kBehindOther;
+  Start start = Start::kAfterPrevious;
 };
 
 /// Small blocks suit large matrices: only the forms with the most loads in flight.
@@ -51,7 +51,7 @@ Choice named(std::string_view name, const std::vector<Choice>& choices) {
   for (const Choice& choice : choices) {
     if (name_of(choice) == name) return choice;
   }
-  throw Error("no variant " + in_quotes(std::string(name)) + " of this kernel");
+  throw Error("no variant " + quote(std::string(name)) + " of this kernel");
 }
 
 unsigned team_threads(std::size_t row_bytes, GemvForm form, unsigned of_block) {
@@ -91,14 +91,14 @@ constexpr unsigned kMostBlocks = 32;  // per multiprocessor
 
 struct NormChoice {
   NormForm form;
-  Start start = Start::kBehindOther;
+  Start start = Start::kAfterPrevious;
 };
 
 /// Unaligned rows use loads for unwritten memory and cannot start early.
 const std::vector<NormChoice>& norm_choices() {
   static const std::vector<NormChoice> all = [] {
     std::vector<NormChoice> made;
-    for (const Start start : {Start::kBehindOther, Start::kEarly}) {
+    for (const Start start : {Start::kAfterPrevious, Start::kEarly}) {
       for (const NormForm& form : kNormForms) made.push_back({form, start});
     }
     return made;
@@ -204,7 +204,7 @@ std::vector<StreamPlan> stream_plans(unsigned processors, bool starts_early) {
         plan.blocks_each = blocks;
         plan.teams = teams;
         plan.depth = depth;
-        plan.start = starts_early ? Start::kEarly : Start::kBehindOther;
+        plan.start = starts_early ? Start::kEarly : Start::kAfterPrevious;
         plan.processors = processors;
         plans.push_back(plan);
       }

@@ -13,7 +13,7 @@ namespace headroom::cuda {
 /// After the previous launch in the stream, or as soon as its blocks fit (programmatic dependent launch,
 /// compute capability 9.0 and later). An early kernel loads only unwritten memory until the previous one has
 /// ended.
-enum class Start { kBehindOther, kEarly };
+enum class Start { kAfterPrevious, kEarly };
 
 inline constexpr const char* kEarlySuffix = ", early";
 
@@ -93,7 +93,7 @@ enum class GemvBlocks : unsigned { kLarge = 512, kSmall = 256 };
 struct GemvPlan {
   GemvForm form;
   GemvBlocks size = GemvBlocks::kLarge;
-  Start start = Start::kBehindOther;
+  Start start = Start::kAfterPrevious;
   unsigned team_threads = 0;  ///< threads that share a row: a power of two from 32 to threads()
   unsigned blocks = 0;
   bool aligned = true;  ///< every row is aligned to 16 bytes
@@ -135,7 +135,7 @@ inline constexpr NormForm kLongNormForm{0, 512, 1};  ///< rows too long for regi
 
 struct NormPlan {
   NormForm form = kLongNormForm;
-  Start start = Start::kBehindOther;
+  Start start = Start::kAfterPrevious;
   unsigned threads = 0;  ///< per block, one block a row: a power of two, at least 32
   unsigned blocks = 0;
   bool aligned = true;  ///< every row is aligned to 16 bytes
@@ -181,7 +181,7 @@ struct AttentionProblem {
   std::uint32_t heads = 0, kv_heads = 0, positions = 0, splits = 1;
 };
 
-constexpr unsigned kMostExperts = 64;
+constexpr unsigned kMaxExperts = 64;
 
 /// Routes a token to the experts with the highest W RMSNorm(x); shares are the softmax over those.
 struct RouteProblem {
@@ -191,7 +191,7 @@ struct RouteProblem {
   std::int32_t* chosen = nullptr;    ///< [chosen experts]
   float* shares = nullptr;           ///< [chosen experts]
   std::uint32_t* routing = nullptr;  ///< [positions, layers, chosen experts]
-  std::uint32_t experts = 0;         ///< up to kMostExperts
+  std::uint32_t experts = 0;         ///< up to kMaxExperts
   std::uint32_t columns = 0, count = 0, layer = 0, layers = 0;
 };
 
@@ -226,7 +226,7 @@ struct StreamPlan {
   unsigned blocks_each = 1;  ///< blocks per multiprocessor
   unsigned teams = 1;        ///< per block
   unsigned depth = kDeepStream;
-  Start start = Start::kBehindOther;
+  Start start = Start::kAfterPrevious;
   bool late = false;  ///< lets the next launch start once the last loads are in flight
   unsigned processors = 1;
 

@@ -16,7 +16,7 @@ struct LaunchShape {
 };
 
 /// Launches without waiting; `name` appears in errors. With Start::kEarly the kernel must call
-/// wait_for_launch_before() before it touches data of the previous launch. Throws Error if the device
+/// wait_for_previous_launch() before it touches data of the previous launch. Throws Error if the device
 /// refuses.
 template <typename... Parameters>
 void launch_kernel(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Start start,

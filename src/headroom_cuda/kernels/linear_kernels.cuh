@@ -57,7 +57,7 @@ struct NormedX {
   __device__ void prepare() {
     if (prepared) return;
     prepared = true;
-    wait_for_launch_before();
+    wait_for_previous_launch();
     const Moments whole = moments_of_launch(vector);
     mean = whole.mean;
     reciprocal = reciprocal_root(whole.squares / whole.count + kLinearNormEpsilon);
@@ -129,7 +129,7 @@ struct UnnormedResults {
 template <int kVectors, int kRows, bool kAligned>
 __global__ void __launch_bounds__(kGemvThreads, 1)
     linear_kernel(LinearProblem problem, unsigned team_threads) {
-  let_next_launch_start();
+  trigger_next_launch();
   PlainX x{problem.x, problem.matrix.columns};
   UnnormedResults results{problem.bias, problem.result};
   multiply_rows<Bf16Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);
@@ -154,7 +154,7 @@ __device__ inline bool is_last_block(std::uint32_t* finished) {
 template <int kVectors, int kRows, bool kAligned>
 __global__ void __launch_bounds__(kGemvThreads, 1)
     normed_linear_kernel(NormedLinearProblem problem, unsigned team_threads) {
-  let_next_launch_start();
+  trigger_next_launch();
   NormedX x{problem.x, problem.inner, problem.matrix.columns};
   UnnormedResults results{problem.bias, problem.result};
   multiply_rows<Bf16Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);

@@ -121,11 +121,11 @@ class BlockStatistics {
       sums[turn_][warp] = squares;
     }
     __syncthreads();
-    const bool there = lane < blockDim.x / kWarp;
-    const float count = there ? counts[turn_][lane] : 0;
-    const float own = there ? means[turn_][lane] : 0;
+    const bool is_used = lane < blockDim.x / kWarp;
+    const float count = is_used ? counts[turn_][lane] : 0;
+    const float own = is_used ? means[turn_][lane] : 0;
     const float whole = warp_sum(count * own) / columns_;
-    const float apart = there ? fmaf(count * (own - whole), own - whole, sums[turn_][lane]) : 0;
+    const float apart = is_used ? fmaf(count * (own - whole), own - whole, sums[turn_][lane]) : 0;
     turn_ = 1 - turn_;
     return finished(whole, warp_sum(apart));
   }
@@ -167,13 +167,13 @@ __device__ inline void load_parameters(const float* from, unsigned element, unsi
 template <int kVectors, bool kAligned>
 __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVectors).blocks)
     norm_kernel(NormProblem problem) {
-  let_next_launch_start();
+  trigger_next_launch();
   const NormColumns<kVectors> columns(problem, 0);
   float gamma[kVectors][kNormLength], beta[kVectors][kNormLength];
   NormRow<kVectors, kAligned> current, next;
   // Unaligned loads need registers that gamma and beta would occupy.
   if constexpr (!kAligned) {
-    wait_for_launch_before();
+    wait_for_previous_launch();
     current.load(problem, columns, blockIdx.x);
   }
 #pragma unroll
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
     load_parameters(problem.beta, columns.vector(v) * kNormLength, columns.length(v), beta[v]);
   }
   if constexpr (kAligned) {
-    wait_for_launch_before();
+    wait_for_previous_launch();
     current.load(problem, columns, blockIdx.x);
   }
   BlockStatistics statistics(columns.count(), static_cast<float>(problem.columns), problem.epsilon);

@@ -80,7 +80,7 @@ struct StreamUnits {
   unsigned warps, teams, team, warp;  ///< per team; per block; place of this thread
   unsigned row, column;               ///< lane g * 4 + t has row g of a group, and vectors t of both halves
   Vector* slots;
-  unsigned asked_group, asked_unit, asked_slot = 0;
+  unsigned next_load_group, next_load_unit, next_load_slot = 0;
   const std::byte* from = nullptr;  ///< next address to load for this lane
 
   __device__ StreamUnits(const StreamedMatrix& of, unsigned teams_of_block, Vector* ring)
@@ -96,9 +96,9 @@ struct StreamUnits {
         row(threadIdx.x % kWarp / 4),
         column(threadIdx.x % 4),
         slots(ring + threadIdx.x),
-        asked_group(first_group()),
-        asked_unit(warp) {
-    enter_asked_group();
+        next_load_group(first_group()),
+        next_load_unit(warp) {
+    enter_group();
   }
 
   __device__ unsigned share_of(unsigned block) const {
@@ -113,10 +113,10 @@ struct StreamUnits {
     return std::size_t{static_cast<unsigned>(matrix.chosen[of / matrix.rows])} * matrix.rows +
            of % matrix.rows;
   }
-  __device__ bool has_asked_for_all() const { return asked_group >= end; }
-  __device__ void enter_asked_group() {
-    if (has_asked_for_all()) return;
-    from = matrix.weights + place(asked_group + row) * row_bytes + std::size_t{kStreamUnit} * warp +
+  __device__ bool all_requested() const { return next_load_group >= end; }
+  __device__ void enter_group() {
+    if (all_requested()) return;
+    from = matrix.weights + place(next_load_group + row) * row_bytes + std::size_t{kStreamUnit} * warp +
            kVectorBytes * column;
   }
   /// A slot is the index of its first vector.
@@ -126,21 +126,21 @@ struct StreamUnits {
   }
 
   /// Always closes a group of copies.
-  __device__ void ask() {
-    if (!has_asked_for_all()) {
-      Vector* const to = slots + asked_slot;
+  __device__ void load_next() {
+    if (!all_requested()) {
+      Vector* const to = slots + next_load_slot;
       copy_async(to, from);
       copy_async(to + blockDim.x, from + kStreamUnit / 2);
-      asked_slot = next_slot(asked_slot);
-      asked_unit += warps;
+      next_load_slot = next_slot(next_load_slot);
+      next_load_unit += warps;
       from += std::size_t{kStreamUnit} * warps;
-      if (asked_unit >= of_row) {
-        asked_unit = warp;
-        asked_group = next_group(asked_group);
-        enter_asked_group();
+      if (next_load_unit >= of_row) {
+        next_load_unit = warp;
+        next_load_group = next_group(next_load_group);
+        enter_group();
       }
     }
-    end_of_copies();
+    commit_copies();
   }
 };
 
@@ -149,11 +149,11 @@ struct StreamUnits {
 /// returns a factor for all sums. `results.pair(pair, sums)` runs in one thread per pair of rows, counted
 /// over the chosen matrices.
 template <typename Weights, int kDepth, typename X, typename Results>
-__device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool lets_go_late, const X& x,
+__device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool triggers_late, const X& x,
                             const Results& results) {
-  if (!lets_go_late) let_next_launch_start();
+  if (!triggers_late) trigger_next_launch();
   // The previous launch may write the indices.
-  if (matrix.chosen != nullptr) wait_for_launch_before();
+  if (matrix.chosen != nullptr) wait_for_previous_launch();
   auto* const memory = static_cast<Vector*>(dynamic_shared_memory());
   StreamUnits<Weights, kDepth> units(matrix, teams, memory);
   const SharedX<Weights> shared(memory + kDepth * 2 * blockDim.x, matrix.columns);
@@ -161,10 +161,10 @@ __device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool l
       reinterpret_cast<float*>(shared.vectors + SharedX<Weights>::kPlanes * shared.of_plane);
   const unsigned stride = units.warps + 1;  // rows begin in different banks
 #pragma unroll 1
-  for (unsigned i = 0; i < kDepth; ++i) units.ask();
-  wait_for_launch_before();
+  for (unsigned i = 0; i < kDepth; ++i) units.load_next();
+  wait_for_previous_launch();
   const float factor = x.prepare(shared);
-  bool let_go = !lets_go_late;
+  bool triggered = !triggers_late;
   unsigned slot = 0;
   for (unsigned group = units.first_group(); group < units.end; group = units.next_group(group)) {
     float tiles[2][4] = {};
@@ -178,18 +178,18 @@ __device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool l
                      units.column,
                  pairs);
       multiply_unit(Weights{}, of_row, pairs, tiles);
-      units.ask();
+      units.load_next();
     }
-    if (!let_go && units.has_asked_for_all()) {
-      let_next_launch_start();
-      let_go = true;
+    if (!triggered && units.all_requested()) {
+      trigger_next_launch();
+      triggered = true;
     }
     if (units.column == 0) {
       partials[(group + units.row - units.begin) * stride + units.warp] =
           (tiles[0][0] + tiles[1][0]) + (tiles[0][3] + tiles[1][3]);
     }
   }
-  if (!let_go) let_next_launch_start();
+  if (!triggered) trigger_next_launch();
   __syncthreads();
   for (unsigned row = units.begin + 2 * threadIdx.x; row < units.end; row += 2 * blockDim.x) {
     float sums[2] = {};

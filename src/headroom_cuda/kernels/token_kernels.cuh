@@ -15,8 +15,8 @@ constexpr unsigned kAttentionThreads = 512;  ///< many: the latency of the first
 inline __global__ void __launch_bounds__(kTokenThreads)
     embed_kernel(TokenSequence sequence, const std::uint16_t* embedding, float* x, unsigned columns) {
   __shared__ std::uint32_t position;
-  let_next_launch_start();
-  wait_for_launch_before();
+  trigger_next_launch();
+  wait_for_previous_launch();
   if (threadIdx.x == 0) {
     position = load_written(sequence.next);
     *sequence.position = position;
@@ -140,7 +140,7 @@ template <int kPerLane>
 __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionProblem of) {
   constexpr unsigned kWidth = kPerLane * kWarp, kPairs = kPerLane / 2, kAtOnce = 8;
   constexpr unsigned kOfEach = kWarp / kAtOnce;  // lanes that share the score of one position
-  let_next_launch_start();
+  trigger_next_launch();
   const unsigned head = blockIdx.x / of.splits, split = blockIdx.x % of.splits;
   const unsigned sharing = of.heads / of.kv_heads, kv_head = head / sharing;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -169,7 +169,7 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
   const unsigned read_early = load_written(of.position);
   const unsigned guess = read_early < of.positions ? read_early : 0;
   load_turn(guess);
-  wait_for_launch_before();
+  wait_for_previous_launch();
   const unsigned position = load_written(of.position);
   const float* const of_kv_head = of.qkv + (std::size_t{of.heads} + kv_head) * kWidth;
   float query[kPerLane], key[kPerLane], value[kPerLane];
@@ -249,9 +249,9 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
 
 inline __global__ void __launch_bounds__(kTokenThreads) route_kernel(RouteProblem of) {
   constexpr unsigned kWarps = kTokenThreads / kWarp;
-  __shared__ float scores[kMostExperts], sums[kMostWarps];
-  let_next_launch_start();
-  wait_for_launch_before();
+  __shared__ float scores[kMaxExperts], sums[kMostWarps];
+  trigger_next_launch();
+  wait_for_previous_launch();
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   float squares = 0;
   for (unsigned i = threadIdx.x; i < of.columns; i += blockDim.x) {
@@ -337,8 +337,8 @@ inline __global__ void __launch_bounds__(kSampleThreads) sample_kernel(SamplePro
   __shared__ float counts[2][kMostWarps];
   __shared__ float values[kMostWarps];
   __shared__ std::uint32_t tokens[kMostWarps];
-  let_next_launch_start();
-  wait_for_launch_before();
+  trigger_next_launch();
+  wait_for_previous_launch();
   std::uint32_t kept[kKeptLogits];
 #pragma unroll
   for (unsigned i = 0; i < kKeptLogits; ++i) {

@@ -124,7 +124,7 @@ void require_streamable(const State& state, const LlmConfig& config) {
   require(config.formats.empty() && config.output_dtype.empty(), "all matrices must have one format");
   require(!config.has_bias && config.shared_hidden == 0 && !config.has_shares_of_all,
           "it has biases, or experts of another kind");
-  require(config.experts <= kMostExperts, fmt::format("more than {} experts", kMostExperts));
+  require(config.experts <= kMaxExperts, fmt::format("more than {} experts", kMaxExperts));
   require(has_attention(config.head_dim()), fmt::format("heads of {} values", config.head_dim()));
   for (const std::size_t columns : {config.dim, config.q_dim(), config.hidden}) {
     require(columns % kStreamUnit == 0,
@@ -207,23 +207,23 @@ DeviceDecoder::DeviceDecoder(const State& state, Device& device, const DeviceLlm
                              std::size_t positions, const Sampling& sampling)
     : device_(device), model_(model), config_(model.config()), positions_(positions), sampling_(sampling) {
   const std::size_t cache = config_.layers * config_.kv_dim() * positions * sizeof(Bf16);
-  const auto room = [&](std::size_t bytes) { return DeviceBuffer(state, bytes); };
+  const auto allocate = [&](std::size_t bytes) { return DeviceBuffer(state, bytes); };
   const auto zeros = [&](std::size_t count) { return uploaded(state, std::vector<std::uint32_t>(count)); };
   // Passes that time plans may draw one more token.
   tokens_ = zeros(positions + 1);
   counters_ = zeros(3 * 64);
-  x_ = room(config_.dim * sizeof(float));
-  qkv_ = room(config_.qkv_rows() * sizeof(float));
-  keys_ = room(cache);
-  values_ = room(cache);
-  attended_ = room(config_.q_dim() * sizeof(Bf16));
-  hidden_ = room(config_.chosen * config_.hidden * sizeof(Bf16));
-  parts_ = room(config_.heads * splits_for(positions) * (config_.head_dim() + 2) * sizeof(float));
+  x_ = allocate(config_.dim * sizeof(float));
+  qkv_ = allocate(config_.qkv_rows() * sizeof(float));
+  keys_ = allocate(cache);
+  values_ = allocate(cache);
+  attended_ = allocate(config_.q_dim() * sizeof(Bf16));
+  hidden_ = allocate(config_.chosen * config_.hidden * sizeof(Bf16));
+  parts_ = allocate(config_.heads * splits_for(positions) * (config_.head_dim() + 2) * sizeof(float));
   finished_ = zeros(config_.heads);
   chosen_ = zeros(config_.chosen);
   shares_ = zeros(config_.chosen);
   routed_ = zeros(config_.is_gated() ? positions * config_.layers * config_.chosen : 1);
-  logits_ = room(config_.vocab * sizeof(float));
+  logits_ = allocate(config_.vocab * sizeof(float));
   const RotaryTable rotary(config_, positions);
   cosines_ = uploaded(state, rotary.cosines);
   sines_ = uploaded(state, rotary.sines);

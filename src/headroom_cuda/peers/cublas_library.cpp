@@ -39,7 +39,7 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
                   fmt::join(names, ", "), folders().back(), refusal));
 }
 
-void SharedLibrary::throw_without(const char* function) const {
+void SharedLibrary::throw_missing(const char* function) const {
   throw Error(fmt::format("{} has no function {}", name_, function));
 }
 

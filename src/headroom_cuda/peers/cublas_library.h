@@ -25,12 +25,12 @@ class SharedLibrary {
   template <typename Function>
   void find(const char* function, Function*& found) const {
     found = library_->function<Function>(function);
-    if (found == nullptr) throw_without(function);
+    if (found == nullptr) throw_missing(function);
   }
   const std::string& name() const { return name_; }
 
  private:
-  [[noreturn]] void throw_without(const char* function) const;
+  [[noreturn]] void throw_missing(const char* function) const;
 
   std::string name_;
   std::shared_ptr<LoadedLibrary> library_;

@@ -400,7 +400,7 @@ trace::Recording CuptiRecorder::stop() {
   check(waited, "cudaDeviceSynchronize");
   cupti().check(flushed, "cuptiActivityFlushAll");
   activity_.dropped_records += static_cast<std::int64_t>(dropped);
-  take_into_host_time();
+  convert_to_host_time();
   estimate_occupancy(activity_);
   trace::write_device_activity(file_, activity_);
   return file_;
@@ -420,7 +420,7 @@ void CuptiRecorder::disable_all(std::size_t count) const {
   for (std::size_t i = 0; i < count; ++i) cupti().disable(kRecordedKinds[i]);
 }
 
-void CuptiRecorder::take_into_host_time() {
+void CuptiRecorder::convert_to_host_time() {
   const trace::ClockMap to_steady(started_, read_pair());
   for (trace::RecordedWork& work : activity_.work) {
     work.start_ns = to_steady(work.start_ns);

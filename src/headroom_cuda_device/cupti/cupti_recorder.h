@@ -72,7 +72,7 @@ class CuptiRecorder final : public trace::Recorder {
  private:
   void enable_all();
   void disable_all(std::size_t count) const;
-  void take_into_host_time();
+  void convert_to_host_time();
 
   std::filesystem::path file_;
   std::unique_ptr<ActivityBuffers> buffers_;  ///< set while recording

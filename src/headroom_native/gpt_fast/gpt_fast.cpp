@@ -219,7 +219,7 @@ class NativeMlp {
   void run(std::size_t copy, Bf16* y) {
     pool_.run([&](int worker, int workers) {
       linear(up_, inputs_.up, copy, inputs_.x.data(), hidden_sums_, worker, workers);
-      pool_.meet();
+      pool_.barrier();
       std::vector<Bf16>& hidden = hidden_[static_cast<std::size_t>(worker)];
       norm(inputs_.up, hidden_sums_, hidden.data());
       linear(down_, inputs_.down, copy, hidden.data(), sums_, worker, workers);
@@ -282,7 +282,7 @@ void gemv(State& state) {
       kernel.multiply(worker, inputs->weights.copy(copy), row_bytes, rows, sums.data());
       kernel.round(sums.data(), rows, y.data());
     };
-    if (choice.one_thread) return pool->run_alone(share_of_rows);
+    if (choice.one_thread) return pool->run_on_caller(share_of_rows);
     pool->run(share_of_rows);
   });
 }
@@ -315,7 +315,7 @@ void gather_gemv(State& state) {
         kernel.round(sums.data() + chosen * size, rows, y.data() + chosen * size);
       }
     };
-    if (choice.one_thread) return pool->run_alone(share_of_rows);
+    if (choice.one_thread) return pool->run_on_caller(share_of_rows);
     pool->run(share_of_rows);
   });
 }

@@ -12,13 +12,13 @@
 namespace headroom::native {
 
 /// Target of a prefetch: none, all caches, L1 only, or all but L1.
-enum class Ahead { kNone, kAllCaches, kAroundCaches, kLargerCaches };
+enum class PrefetchHint { kNone, kAllCaches, kNontemporal, kLargerCaches };
 
-template <Ahead kAhead>
+template <PrefetchHint kAhead>
 [[gnu::always_inline]] inline void prefetch(const void* line) {
-  if constexpr (kAhead == Ahead::kAllCaches) __builtin_prefetch(line, 0, 3);
-  if constexpr (kAhead == Ahead::kAroundCaches) __builtin_prefetch(line, 0, 0);
-  if constexpr (kAhead == Ahead::kLargerCaches) __builtin_prefetch(line, 0, 2);
+  if constexpr (kAhead == PrefetchHint::kAllCaches) __builtin_prefetch(line, 0, 3);
+  if constexpr (kAhead == PrefetchHint::kNontemporal) __builtin_prefetch(line, 0, 0);
+  if constexpr (kAhead == PrefetchHint::kLargerCaches) __builtin_prefetch(line, 0, 2);
 }
 
 }  // namespace headroom::native

@@ -26,7 +26,7 @@ constexpr int kTile = 4;
   return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16((std::uint32_t{1} << count) - 1, from));
 }
 
-template <Ahead kAhead>
+template <PrefetchHint kAhead>
 [[gnu::always_inline]] inline void multiply_tile(const Bf16* const* rows, std::size_t columns,
                                                  const Bf16* const* vectors, std::size_t ahead,
                                                  __m128* tile) {
@@ -73,9 +73,9 @@ void multiply(const Bf16* const* rows, std::size_t used, std::size_t columns, co
     for (std::size_t row = 0; row < used; row += kTile) {
       __m128 tile[kTile];
       if (v == 0 && ahead > 0) {
-        multiply_tile<Ahead::kLargerCaches>(rows + row, columns, at, ahead, tile);
+        multiply_tile<PrefetchHint::kLargerCaches>(rows + row, columns, at, ahead, tile);
       } else {
-        multiply_tile<Ahead::kNone>(rows + row, columns, at, 0, tile);
+        multiply_tile<PrefetchHint::kNone>(rows + row, columns, at, 0, tile);
       }
       const auto wanted = static_cast<__mmask8>((1U << std::min<std::size_t>(kTile, used - row)) - 1);
       for (std::size_t i = 0; i < some; ++i) {
@@ -101,7 +101,7 @@ void unpack_int8(const std::byte* from, std::size_t columns, std::size_t ahead, 
   const __m512 one = _mm512_set1_ps(1), none = _mm512_setzero_ps();
   std::size_t k = 0;
   for (; k + kBlockColumns <= columns; k += kBlockColumns) {
-    if (k % 64 == 0 && ahead > 0) prefetch<Ahead::kLargerCaches>(from + k + ahead);
+    if (k % 64 == 0 && ahead > 0) prefetch<PrefetchHint::kLargerCaches>(from + k + ahead);
     store_rounded(scaled(load_numbers(from + k), one, none), scaled(load_numbers(from + k + 16), one, none),
                   to + k);
   }
@@ -110,7 +110,7 @@ void unpack_int8(const std::byte* from, std::size_t columns, std::size_t ahead, 
 
 void unpack_int8_blocks(const std::byte* from, std::size_t columns, std::size_t ahead, Bf16* to) {
   for (std::size_t k = 0; k < columns; k += kBlockColumns, from += kInt8BlockBytes) {
-    if (ahead > 0) prefetch<Ahead::kLargerCaches>(from + ahead);
+    if (ahead > 0) prefetch<PrefetchHint::kLargerCaches>(from + ahead);
     const __m512 scale = _mm512_set1_ps(block_scale(from)), none = _mm512_setzero_ps();
     const std::byte* const numbers = from + kScaleBytes;
     store_rounded(scaled(load_numbers(numbers), scale, none), scaled(load_numbers(numbers + 16), scale, none),
@@ -121,7 +121,7 @@ void unpack_int8_blocks(const std::byte* from, std::size_t columns, std::size_t 
 void unpack_int4_blocks(const std::byte* from, std::size_t columns, std::size_t ahead, Bf16* to) {
   const __m128i low = _mm_set1_epi8(15);
   for (std::size_t k = 0; k < columns; k += kBlockColumns, from += kInt4BlockBytes) {
-    if (ahead > 0) prefetch<Ahead::kLargerCaches>(from + ahead);
+    if (ahead > 0) prefetch<PrefetchHint::kLargerCaches>(from + ahead);
     const float one = block_scale(from);
     const __m512 scale = _mm512_set1_ps(one), zero = _mm512_set1_ps(8 * one);
     const __m128i two = load_numbers(from + kScaleBytes);

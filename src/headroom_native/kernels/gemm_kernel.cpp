@@ -144,7 +144,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headroom::native {
 GemmKernel portable_gemm_kernel(Isa isa) {
-  return {HEADROOM_HIGHWAY_FUNCTION(multiply, isa), HEADROOM_HIGHWAY_FUNCTION(unpack, isa), vectors_of(isa)};
+  return {HEADROOM_HIGHWAY_FUNCTION(multiply, isa), HEADROOM_HIGHWAY_FUNCTION(unpack, isa),
+          vector_target(isa)};
 }
 
 GemmKernel gemm_kernel(Isa isa) {

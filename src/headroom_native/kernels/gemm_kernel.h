@@ -10,7 +10,7 @@
 
 namespace headroom::native {
 
-constexpr std::size_t kGemmRows = 8, kMostGemmRows = 16;
+constexpr std::size_t kGemmRows = 8, kMaxGemmRows = 16;
 
 /// A few rows of bf16 times many vectors of bf16, sums in f32.
 struct GemmKernel {

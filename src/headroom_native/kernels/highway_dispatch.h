@@ -311,7 +311,7 @@ constexpr bool has_highway_vectors(Isa isa) {
 }
 
 /// "SSE2", "AVX2", "AVX3" or "NEON".
-inline const char* vectors_of(Isa isa) {
+inline const char* vector_target(Isa isa) {
   constexpr std::int64_t kBaseline = HWY_STATIC_TARGET;
   constexpr std::int64_t kAvx2 = (HWY_TARGETS & HWY_AVX2) != 0 ? HWY_AVX2 : kBaseline;
   constexpr std::int64_t kAvx512 = (HWY_TARGETS & HWY_AVX3) != 0 ? HWY_AVX3 : kAvx2;

@@ -156,7 +156,7 @@ template <bool kAhead>
     for (int u = 0; u < 4; ++u) {
       const Bf16* from = row + k + static_cast<std::size_t>(u) * kColumns;
       if constexpr (kAhead) {
-        prefetch<Ahead::kLargerCaches>(reinterpret_cast<const std::byte*>(from) + ahead);
+        prefetch<PrefetchHint::kLargerCaches>(reinterpret_cast<const std::byte*>(from) + ahead);
       }
       add(u, _mm512_loadu_si512(from));
     }
@@ -208,7 +208,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
     for (int i = 0; i < kRows; ++i) {
       const std::size_t at = static_cast<std::size_t>(i) * columns + k;
       if constexpr (kNextBlock) {
-        prefetch<Ahead::kLargerCaches>(x + at + static_cast<std::size_t>(kRows) * columns);
+        prefetch<PrefetchHint::kLargerCaches>(x + at + static_cast<std::size_t>(kRows) * columns);
       }
       lines[i] = result(i, _mm512_loadu_si512(x + at), with);
     }
@@ -273,7 +273,7 @@ void stored_blocks(const Bf16* x, std::size_t rows, std::size_t columns, const f
                    Bf16* y) {
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % kLine == 0 && columns * sizeof(Bf16) % kLine == 0;
-  if (walk.stores == Stores::kAroundCaches && aligned) {
+  if (walk.stores == Stores::kNontemporal && aligned) {
     blocks<kRows, true, Parameters>(x, rows, columns, prepared, walk, y);
   } else {
     blocks<kRows, false, Parameters>(x, rows, columns, prepared, walk, y);

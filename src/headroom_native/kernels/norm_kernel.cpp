@@ -95,7 +95,7 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
 }
 
 /// One pass; two if the variance is so small compared to the mean that rounding would lose it.
-template <Ahead kAhead>
+template <PrefetchHint kAhead>
 HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kStep = 2 * sizeof(Vector) / sizeof(float);
   constexpr std::size_t kVectors = sizeof(Vector) > 32 ? 2 : 64 / sizeof(Vector);
@@ -171,7 +171,7 @@ HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of,
     for (int i = 0; i < kRows; ++i) {
       const Bf16* from = x + static_cast<std::size_t>(i) * columns + k;
       if (kNextBlock && k * sizeof(Bf16) % 64 == 0) {
-        prefetch<Ahead::kLargerCaches>(from + static_cast<std::size_t>(kRows) * columns);
+        prefetch<PrefetchHint::kLargerCaches>(from + static_cast<std::size_t>(kRows) * columns);
       }
       const auto words = load_words(from);
       Vector even = even_columns(words), odd = odd_columns(words);
@@ -210,8 +210,8 @@ HWY_INLINE void block(const Bf16* x, std::size_t columns, Parameters with, NormW
   bool is_centred = true;
   for (int i = 0; i < kRows; ++i) {
     const Bf16* row = x + static_cast<std::size_t>(i) * columns;
-    of[i] = walk.ahead > 0 ? moments_of<Ahead::kLargerCaches>(row, columns, walk.ahead)
-                           : moments_of<Ahead::kNone>(row, columns, 0);
+    of[i] = walk.ahead > 0 ? moments_of<PrefetchHint::kLargerCaches>(row, columns, walk.ahead)
+                           : moments_of<PrefetchHint::kNone>(row, columns, 0);
     is_centred = is_centred && of[i].is_centred;
   }
   if (!is_centred) return normalise<kRows, kStream, false, false>(x, columns, of, with, y);
@@ -235,7 +235,7 @@ void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float
   const Parameters with = split(const_cast<float*>(prepared), columns);
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % kLine == 0 && columns * sizeof(Bf16) % kLine == 0;
-  const bool stream = walk.stores == Stores::kAroundCaches && aligned;
+  const bool stream = walk.stores == Stores::kNontemporal && aligned;
   if (walk.rows >= 4) {
     return stream ? blocks<4, true>(x, rows, columns, with, walk, y)
                   : blocks<4, false>(x, rows, columns, with, walk, y);
@@ -301,7 +301,7 @@ HWY_AFTER_NAMESPACE();
 namespace headroom::native {
 NormKernel portable_norm_kernel(Isa isa) {
   return {HEADROOM_HIGHWAY_FUNCTION(prepare, isa), HEADROOM_HIGHWAY_FUNCTION(norm_rows, isa),
-          HEADROOM_HIGHWAY_FUNCTION(norm_vector, isa), vectors_of(isa)};
+          HEADROOM_HIGHWAY_FUNCTION(norm_vector, isa), vector_target(isa)};
 }
 
 NormKernel norm_kernel(Isa isa) {

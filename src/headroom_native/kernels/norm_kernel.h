@@ -12,13 +12,13 @@
 namespace headroom::native {
 
 enum class Stores {
-  kCached,       ///< into the caches
-  kAroundCaches  ///< to memory, if instruction set and alignment allow
+  kCached,      ///< into the caches
+  kNontemporal  ///< to memory, if instruction set and alignment allow
 };
 
 /// Order of reading rows. No walk is best at all sizes: tuning.h chooses.
 struct NormWalk {
-  Stores stores = Stores::kAroundCaches;
+  Stores stores = Stores::kNontemporal;
   int rows = 4;              ///< rows that share each load of gamma and beta: 1, 2 or 4
   std::size_t ahead = 4096;  ///< prefetch distance of x for the statistics, in bytes; 0: no prefetch
   bool next_block = false;   ///< prefetches the next rows while the current ones are normalised

@@ -55,14 +55,14 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
 
 /// One pass over x minus its first value; two if the variance is so small compared to the remaining mean that
 /// rounding would lose it.
-template <Ahead kAhead>
+template <PrefetchHint kAhead>
 [[gnu::always_inline]] inline Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kLine = 64;
   const float shift = to_float(row[0]);
   const svbool_t all = svptrue_b32();
   svfloat32_t sum0 = svdup_n_f32(0), sum1 = sum0, square0 = sum0, square1 = sum0;
   for (std::size_t k = 0; k < columns; k += svcnth()) {
-    if constexpr (kAhead != Ahead::kNone) {
+    if constexpr (kAhead != PrefetchHint::kNone) {
       const auto* from = reinterpret_cast<const std::byte*>(row + k);
       for (std::size_t at = 0; at < svcntb(); at += kLine) {
         if ((k * sizeof(Bf16) + at) % kLine == 0) prefetch<kAhead>(from + at + ahead);
@@ -102,8 +102,8 @@ template <int kRows, bool kStream>
   Moments of[kRows];
   for (int i = 0; i < kRows; ++i) {
     const Bf16* row = x + static_cast<std::size_t>(i) * columns;
-    of[i] = walk.ahead > 0 ? moments_of<Ahead::kLargerCaches>(row, columns, walk.ahead)
-                           : moments_of<Ahead::kNone>(row, columns, 0);
+    of[i] = walk.ahead > 0 ? moments_of<PrefetchHint::kLargerCaches>(row, columns, walk.ahead)
+                           : moments_of<PrefetchHint::kNone>(row, columns, 0);
   }
   for (std::size_t k = 0; k < columns; k += svcnth()) {
     const std::size_t next = k + svcntw();
@@ -113,7 +113,8 @@ template <int kRows, bool kStream>
     const svfloat32_t beta0 = svld1_f32(first, beta + k), beta1 = svld1_f32(last, beta + next);
     for (int i = 0; i < kRows; ++i) {
       const std::size_t at = static_cast<std::size_t>(i) * columns + k;
-      if (walk.next_block) prefetch<Ahead::kLargerCaches>(x + at + static_cast<std::size_t>(kRows) * columns);
+      if (walk.next_block)
+        prefetch<PrefetchHint::kLargerCaches>(x + at + static_cast<std::size_t>(kRows) * columns);
       const svuint16_t halves = load_halves(some, x + at);
       const svuint16_t results = svuzp2_u16(normal(first, first_floats(halves), of[i], gamma0, beta0),
                                             normal(last, last_floats(halves), of[i], gamma1, beta1));
@@ -157,7 +158,7 @@ void prepare(const float* gamma, const float* beta, std::size_t columns, float* 
 
 void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, NormWalk walk,
                Bf16* y) {
-  if (walk.stores == Stores::kAroundCaches) return norm_rows_as<true>(x, rows, columns, prepared, walk, y);
+  if (walk.stores == Stores::kNontemporal) return norm_rows_as<true>(x, rows, columns, prepared, walk, y);
   norm_rows_as<false>(x, rows, columns, prepared, walk, y);
 }
 

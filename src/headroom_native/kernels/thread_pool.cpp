@@ -73,16 +73,16 @@ void ThreadPool::serve(int worker) {
   }
 }
 
-void ThreadPool::meet() {
-  const std::uint32_t seen = meetings_.load(std::memory_order_acquire);
+void ThreadPool::barrier() {
+  const std::uint32_t seen = barriers_.load(std::memory_order_acquire);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<std::uint32_t>(workers_)) {
-    await_change(meetings_, seen);
+    await_change(barriers_, seen);
     return;
   }
   // No worker arrives for the next barrier before this one is released.
   arrived_.store(0, std::memory_order_relaxed);
-  meetings_.fetch_add(1, std::memory_order_release);
-  meetings_.notify_all();
+  barriers_.fetch_add(1, std::memory_order_release);
+  barriers_.notify_all();
 }
 
 void ThreadPool::pin(int worker) const {
@@ -96,7 +96,7 @@ void ThreadPool::pin(int worker) const {
 
 std::uint32_t ThreadPool::await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) const {
   constexpr int kLooksPerClockReading = 32;
-  if (has_a_cpu_each()) {
+  if (has_dedicated_cpus()) {
     const auto end = std::chrono::steady_clock::now() + kSpinTime;
     do {
       for (int look = 0; look < kLooksPerClockReading; ++look) {

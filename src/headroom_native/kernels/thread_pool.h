@@ -32,17 +32,17 @@ class ThreadPool {
     return {cpus_.begin(), cpus_.begin() + std::min<std::ptrdiff_t>(workers_, std::ssize(cpus_))};
   }
   /// False if workers share CPUs, which makes concurrent timings meaningless.
-  bool has_a_cpu_each() const { return static_cast<std::size_t>(workers_) <= cpus_.size(); }
+  bool has_dedicated_cpus() const { return static_cast<std::size_t>(workers_) <= cpus_.size(); }
 
   template <typename Body>
-  void run_alone(Body&& body) {
+  void run_on_caller(Body&& body) {
     pin(0);
     body(0, 1);
   }
 
   /// Barrier within run()'s body: makes earlier writes visible to all workers. Costs half of ending one run
   /// and starting another.
-  void meet();
+  void barrier();
 
   /// Calls body(worker, workers) on every worker and waits. `body` must not throw. Does not allocate.
   template <typename Body>
@@ -70,7 +70,7 @@ class ThreadPool {
   alignas(64) std::atomic<std::uint32_t> generation_{0};  ///< counts the runs; a change starts the workers
   alignas(64) std::atomic<std::uint32_t> pending_{0};     ///< workers other than 0 that are not done
   alignas(64) std::atomic<std::uint32_t> arrived_{0};     ///< workers at the current barrier
-  std::atomic<std::uint32_t> meetings_{0};                ///< barriers passed
+  std::atomic<std::uint32_t> barriers_{0};                ///< barriers passed
   alignas(64) std::vector<std::jthread> threads_;
 };
 

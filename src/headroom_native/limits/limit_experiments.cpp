@@ -193,7 +193,7 @@ void limit_peak(State& state) {
 void limit_pingpong(State& state) {
   if (state.threads() < 2) state.skip("needs 2 threads or more");
   const auto pool = shared_pool(state);
-  if (!pool->has_a_cpu_each()) state.skip("needs one CPU per thread");
+  if (!pool->has_dedicated_cpus()) state.skip("needs one CPU per thread");
   constexpr std::uint64_t kFewest = 1000;  // hides the cost of the clock
   state.measure_batches([&](std::uint64_t iterations) {
     const std::uint64_t count = std::max(kFewest, iterations + iterations % 2);

@@ -226,7 +226,7 @@ struct BaselineLine {
   [[gnu::always_inline]] static Word ones() {
     return _mm_set1_epi32(-1);
   }
-  [[gnu::always_inline]] static void write_around(Word* to, Word word) {
+  [[gnu::always_inline]] static void store_nontemporal(Word* to, Word word) {
     _mm_stream_si128(to, word);
   }
 #else
@@ -237,7 +237,7 @@ struct BaselineLine {
   [[gnu::always_inline]] static Word ones() {
     return ~Word{0};
   }
-  [[gnu::always_inline]] static void write_around(Word* to, Word word) {
+  [[gnu::always_inline]] static void store_nontemporal(Word* to, Word word) {
     *to = word;
   }
 #endif
@@ -250,7 +250,7 @@ struct BaselineLine {
     for (std::size_t i = 0; i < kWords; ++i) reinterpret_cast<Word*>(to)[i] = opaque(ones());
   }
   [[gnu::always_inline]] static void stream(std::byte* to) {
-    for (std::size_t i = 0; i < kWords; ++i) write_around(reinterpret_cast<Word*>(to) + i, ones());
+    for (std::size_t i = 0; i < kWords; ++i) store_nontemporal(reinterpret_cast<Word*>(to) + i, ones());
   }
   [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
     for (std::size_t i = 0; i < kWords; ++i) {
@@ -259,7 +259,7 @@ struct BaselineLine {
   }
   [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
     for (std::size_t i = 0; i < kWords; ++i) {
-      write_around(reinterpret_cast<Word*>(to) + i, reinterpret_cast<const Word*>(from)[i]);
+      store_nontemporal(reinterpret_cast<Word*>(to) + i, reinterpret_cast<const Word*>(from)[i]);
     }
   }
   [[gnu::always_inline]] static void finish() {}

@@ -80,7 +80,7 @@ void MatrixProducts::multiply_few(const LlmMatrix& matrix, Slice rows, std::span
     for (std::size_t i = 0; i < products.size(); ++i) {
       one.multiply(matrix.weights + row * row_bytes, count, matrix.columns, prepared_[i].data(), walk,
                    products[i].sums + row);
-      walk = Reach::kNear;
+      walk = Residency::kNear;
     }
   }
 }
@@ -103,7 +103,7 @@ void MatrixProducts::multiply_rows(const LlmMatrix& matrix, Slice rows, Slice co
   const std::size_t stride = matrix.row_bytes(), ahead = many_.rows * stride;
   const std::size_t start = row_bytes(matrix.format, columns.begin);
   const bool is_plain = matrix.format == LlmFormat::kBf16;
-  const Bf16* lines[kMostGemmRows];
+  const Bf16* lines[kMaxGemmRows];
   for (std::size_t i = 0; i < many_.rows; ++i) {
     const std::size_t row = std::min(rows.begin + i, rows.end - 1);
     const std::byte* const from = matrix.weights + row * stride + start;
@@ -138,14 +138,14 @@ std::span<const TopKSampler::Candidate> TopKSampler::candidates(std::span<const 
   kept_.clear();
   threshold_ = -std::numeric_limits<float>::infinity();
   // Most logits cost one vector comparison.
-  std::size_t room = 4 * top_k_;
+  std::size_t limit = 4 * top_k_;
   for (std::size_t at = 0;; ++at) {
     at = kernels_.find_at_least(logits.data(), at, logits.size(), threshold_);
     if (at == logits.size()) break;
     kept_.push_back({logits[at], static_cast<std::uint32_t>(at)});
-    if (kept_.size() < room) continue;
+    if (kept_.size() < limit) continue;
     keep_largest();
-    room = 2 * kept_.size() + 2 * top_k_;  // ties may keep more than k
+    limit = 2 * kept_.size() + 2 * top_k_;  // ties may keep more than k
   }
   keep_largest();
   return kept_;
@@ -230,7 +230,7 @@ void LlmDecoder::rewind(std::size_t positions) {
   routing_.resize(std::min(routing_.size(), used_ * config_.layers * config_.chosen));
 }
 
-void LlmDecoder::pretend(std::size_t positions, std::uint64_t seed) {
+void LlmDecoder::fill_random_cache(std::size_t positions, std::uint64_t seed) {
   if (positions > positions_) throw std::length_error("more positions than allocated");
   // Uniform with variance 1: one block of prime length, repeated from a random offset per head, so that
   // positions differ.
@@ -323,7 +323,7 @@ void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int wo
     if (!meets) attend(layer, {unit % rows, unit % rows + 1}, unit / rows, worker);
   }
   if (!meets) return;
-  pool_.meet();
+  pool_.barrier();
   for (std::size_t unit = slice.begin; unit < slice.end;) {
     const std::size_t row = unit % rows, end = std::min(rows, row + slice.end - unit);
     std::size_t some = 1;
@@ -389,7 +389,7 @@ void LlmDecoder::expand(const LlmLayer& layer, std::size_t rows, int at, int wor
     const Slice mine = slice_of(rows, at, workers);
     for (std::size_t row = mine.begin; row < mine.end; ++row)
       choose_experts(layer, row, x + row * config_.dim, worker);
-    pool_.meet();
+    pool_.barrier();
   }
   for (std::size_t expert = 0; expert < config_.experts; ++expert) {
     const auto list = [&](std::vector<float>& sums) {
@@ -505,7 +505,7 @@ const Bf16* LlmDecoder::normalise(const Bf16* weight, std::size_t rows, int at, 
     token_.rms_norm(x_.data() + row * config_.dim, weight, config_.dim, config_.norm_epsilon,
                     to + row * config_.dim);
   }
-  if (!alone) pool_.meet();
+  if (!alone) pool_.barrier();
   return to;
 }
 

@@ -115,7 +115,7 @@ class LlmDecoder {
   void rewind(std::size_t positions = 0);
   /// Fills the first `positions` with random keys and values; the cost of later tokens does not depend on
   /// them.
-  void pretend(std::size_t positions, std::uint64_t seed);
+  void fill_random_cache(std::size_t positions, std::uint64_t seed);
   /// Of the first sequence.
   const LlmRouting& routing() const { return routing_; }
 

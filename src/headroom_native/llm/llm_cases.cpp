@@ -71,7 +71,7 @@ double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa is
   return sum;
 }
 
-struct LlmSubject {
+struct LlmSource {
   std::string name;
   std::string stored;                ///< format in the file ("Q8_0"); empty: random weights
   std::vector<std::int32_t> tokens;  ///< prompt as given; empty: any
@@ -99,49 +99,49 @@ std::size_t working_bytes(const LlmConfig& config, const LlmShape& shape) {
   return bytes_of(rows, row) + bytes_of(wanted, config.vocab, sizeof(float));
 }
 
-void describe(State& state, const LlmSubject& subject, const LlmConfig& config, const LlmShape& shape,
+void describe(State& state, const LlmSource& source, const LlmConfig& config, const LlmShape& shape,
               Isa isa) {
   state.work(llm_work(config, shape, isa));
   const double position = 2 * static_cast<double>(config.layers * config.kv_dim() * sizeof(Bf16));
-  state.input("weights", fmt::format("{}; {} in all",
-                                     subject.stored.empty() ? config.dtype + ", random" : subject.stored,
-                                     format_bytes(static_cast<double>(llm_bytes(config)))));
+  state.input("weights",
+              fmt::format("{}; {} in all", source.stored.empty() ? config.dtype + ", random" : source.stored,
+                          format_bytes(static_cast<double>(llm_bytes(config)))));
   state.input("keys and values",
               fmt::format("bf16, {} per position, {} read", format_bytes(position),
                           format_bytes(position * static_cast<double>(shape.context * shape.sequences))));
-  state.note("model", subject.name);
+  state.note("model", source.name);
 }
 
-Running start(State& state, const LlmSubject& subject, const LlmShape& shape) {
-  const LlmConfig config = subject.config(size_axis(state, "layers"), state.text("dtype"));
+Running start(State& state, const LlmSource& source, const LlmShape& shape) {
+  const LlmConfig config = source.config(size_axis(state, "layers"), state.text("dtype"));
   require_llm_memory(state, config, bytes_of(shape.sequences, shape.positions()),
                      working_bytes(config, shape));
   const Isa isa = chosen_isa();
-  describe(state, subject, config, shape, isa);
+  describe(state, source, config, shape, isa);
   Running running;
   running.pool = shared_pool(state);
   running.team = team_of(*running.pool);
   const auto start = std::chrono::steady_clock::now();
   running.weights = state.shared<LlmWeights>(
-      fmt::format("{} {} layers={} seed={}", subject.name, config.dtype, config.layers, state.seed()),
-      [&] { return std::make_shared<LlmWeights>(subject.load(config, state.seed(), running.team)); });
+      fmt::format("{} {} layers={} seed={}", source.name, config.dtype, config.layers, state.seed()),
+      [&] { return std::make_shared<LlmWeights>(source.load(config, state.seed(), running.team)); });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   running.load_seconds = took.count();
   running.decoder = std::make_unique<LlmDecoder>(
       *running.weights, *running.pool, isa, shape.positions(),
       TopKSampler(LlmWorkload::kTopK, LlmWorkload::kTemperature, state.seed(), isa), shape.sequences);
-  running.decoder->pretend(shape.context, state.seed());
+  running.decoder->fill_random_cache(shape.context, state.seed());
   state.note("isa", running.decoder->isa());
   return running;
 }
 
 /// [sequences, tokens]: the prompt, cut or repeated; without a prompt, different ones per sequence.
-std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& shape, std::size_t vocab) {
-  std::vector<std::int32_t> tokens = subject.tokens;
+std::vector<std::int32_t> tokens_for(const LlmSource& source, const LlmShape& shape, std::size_t vocab) {
+  std::vector<std::int32_t> tokens = source.tokens;
   if (tokens.empty()) tokens = llm_prompt(shape.tokens + shape.sequences, vocab);
   std::vector<std::int32_t> all;
   for (std::size_t sequence = 0; sequence < shape.sequences; ++sequence) {
-    const std::size_t first = subject.tokens.empty() ? sequence : 0;
+    const std::size_t first = source.tokens.empty() ? sequence : 0;
     for (std::size_t i = 0; i < shape.tokens; ++i) all.push_back(tokens[(first + i) % tokens.size()]);
   }
   return all;
@@ -183,7 +183,7 @@ class Verification {
       state_.verify(
           [&] {
             pass();
-            std::ranges::copy(found_now(), found_.begin());
+            std::ranges::copy(current_logits(), found_.begin());
           },
           std::span(found_), expected_, tolerance);
     } catch (const WrongAnswer& wrong) {
@@ -216,7 +216,7 @@ class Verification {
     return std::span(logits_).subspan(row * vocab, vocab);
   }
 
-  std::vector<float> found_now() const {
+  std::vector<float> current_logits() const {
     std::vector<float> found;
     for (const Place& place : places_) {
       const std::span<const float> logits = logits_of(place);
@@ -227,7 +227,7 @@ class Verification {
 
   void verify(std::size_t sequence, std::size_t token) {
     const LlmDecoder& decoder = *running_.decoder;
-    const LlmKept kept{
+    const LlmKvCache kept{
         [&](std::size_t layer, std::size_t head) { return decoder.keys(layer, sequence, head); },
         [&](std::size_t layer, std::size_t head) { return decoder.values(layer, sequence, head); }};
     const ExactToken exact = exact_token(running_.team, *running_.weights, kept, shape_.context + token,
@@ -242,9 +242,9 @@ class Verification {
     keep(kept, shape_.context + token, exact);
   }
 
-  void keep(const LlmKept& kept, std::size_t position, const ExactToken& exact) {
+  void keep(const LlmKvCache& kept, std::size_t position, const ExactToken& exact) {
     const std::size_t width = running_.config().head_dim();
-    const auto add = [&](const LlmKept::Head& of, const std::vector<double>& expected) {
+    const auto add = [&](const LlmKvCache::Head& of, const std::vector<double>& expected) {
       for (std::size_t layer = 0; layer < running_.config().layers; ++layer) {
         for (std::size_t head = 0; head < running_.config().kv_heads; ++head) {
           const Bf16* const from = of(layer, head) + position * width;
@@ -276,10 +276,10 @@ std::size_t axis(const State& state, const char* name) {
 }
 
 /// One more token for each of `batch` sequences of `context` tokens.
-void llm_decode_batch(State& state, const LlmSubject& subject) {
+void llm_decode_batch(State& state, const LlmSource& source) {
   const LlmShape shape{axis(state, "batch"), axis(state, "context"), 1};
-  Running running = start(state, subject, shape);
-  std::vector<std::int32_t> next = tokens_for(subject, shape, running.config().vocab);
+  Running running = start(state, source, shape);
+  std::vector<std::int32_t> next = tokens_for(source, shape, running.config().vocab);
   Verification verification(state, running, shape, next);
   verification.run();
   report(state, running, shape);
@@ -292,10 +292,10 @@ void llm_decode_batch(State& state, const LlmSubject& subject) {
 }
 
 /// `batch` prompts of `prompt_len` tokens, up to their logits.
-void llm_prefill(State& state, const LlmSubject& subject) {
+void llm_prefill(State& state, const LlmSource& source) {
   const LlmShape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
-  Running running = start(state, subject, shape);
-  const std::vector<std::int32_t> prompts = tokens_for(subject, shape, running.config().vocab);
+  Running running = start(state, source, shape);
+  const std::vector<std::int32_t> prompts = tokens_for(source, shape, running.config().vocab);
   Verification verification(state, running, shape, prompts);
   verification.run();
   report(state, running, shape);
@@ -306,10 +306,10 @@ void llm_prefill(State& state, const LlmSubject& subject) {
 }
 
 /// `draft` tokens after `context` with the logits of each: the cost of verifying a draft.
-void llm_verify(State& state, const LlmSubject& subject) {
+void llm_verify(State& state, const LlmSource& source) {
   const LlmShape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
-  Running running = start(state, subject, shape);
-  const std::vector<std::int32_t> draft = tokens_for(subject, shape, running.config().vocab);
+  Running running = start(state, source, shape);
+  const std::vector<std::int32_t> draft = tokens_for(source, shape, running.config().vocab);
   Verification verification(state, running, shape, draft);
   verification.run();
   report(state, running, shape);
@@ -334,7 +334,7 @@ std::vector<std::int32_t> parse_tokens(const std::string& text) {
   for (const std::string& word : split(text, ',')) {
     const auto id = to_integer(word);
     if (!id || *id < 0 || *id >= std::int64_t{1} << 31)
-      throw Error("--tokens: " + in_quotes(word) + " is not a token id, as in 1,15043,29892");
+      throw Error("--tokens: " + quote(word) + " is not a token id, as in 1,15043,29892");
     tokens.push_back(static_cast<std::int32_t>(*id));
   }
   return tokens;
@@ -346,7 +346,7 @@ Request parse(const std::vector<std::string>& arguments) {
     const std::string& option = arguments[i];
     if (option != "--model" && option != "--tokens")
       throw Error("headroom-native takes --peer PATH:SYMBOL, --model FILE and --tokens IDS, not " +
-                  in_quotes(option));
+                  quote(option));
     if (i + 1 == arguments.size()) throw Error(option + " needs a value");
     if (option == "--model") {
       request.model = arguments[i + 1];
@@ -358,45 +358,45 @@ Request parse(const std::vector<std::string>& arguments) {
   return request;
 }
 
-struct Offered {
-  LlmSubject subject;
+struct RegisteredModel {
+  LlmSource source;
   std::size_t layers = 0, vocab = 0;
   std::vector<std::string> dtypes;
 };
 
-Offered random_model(const std::string& name) {
+RegisteredModel random_model(const std::string& name) {
   const auto shape = name == "llama2_7b" ? llama2_7b : mixtral_8x7b;
-  Offered offered;
-  offered.subject.name = name;
-  offered.subject.config = [shape](std::size_t layers, const std::string& dtype) {
+  RegisteredModel registered;
+  registered.source.name = name;
+  registered.source.config = [shape](std::size_t layers, const std::string& dtype) {
     LlmConfig config = shape(dtype);
     config.layers = layers;
     return config;
   };
-  offered.subject.load = [](const LlmConfig& config, std::uint64_t seed, const Team& team) {
+  registered.source.load = [](const LlmConfig& config, std::uint64_t seed, const Team& team) {
     return LlmWeights(config, seed, team);
   };
-  offered.layers = shape("bf16").layers;
-  offered.vocab = shape("bf16").vocab;
-  offered.dtypes = {"bf16", "int8", "int4"};
-  return offered;
+  registered.layers = shape("bf16").layers;
+  registered.vocab = shape("bf16").vocab;
+  registered.dtypes = {"bf16", "int8", "int4"};
+  return registered;
 }
 
-Offered model_of_file(const std::string& path) {
+RegisteredModel model_of_file(const std::string& path) {
   const auto file = std::make_shared<const LlmFile>(open_llm_file(path));
-  Offered offered;
-  offered.subject.name = file->config.model;
-  offered.subject.stored = file->stored;
-  offered.subject.config = [file](std::size_t layers, const std::string&) {
+  RegisteredModel registered;
+  registered.source.name = file->config.model;
+  registered.source.stored = file->stored;
+  registered.source.config = [file](std::size_t layers, const std::string&) {
     return config_of_layers(*file, layers);
   };
-  offered.subject.load = [file](const LlmConfig& config, std::uint64_t, const Team& team) {
+  registered.source.load = [file](const LlmConfig& config, std::uint64_t, const Team& team) {
     return load_llm_weights(*file, config.layers, team);
   };
-  offered.layers = file->config.layers;
-  offered.vocab = file->config.vocab;
-  offered.dtypes = {file->stored};
-  return offered;
+  registered.layers = file->config.layers;
+  registered.vocab = file->config.vocab;
+  registered.dtypes = {file->stored};
+  return registered;
 }
 
 bool is_known_shape(const std::string& name) {
@@ -427,28 +427,28 @@ Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa) {
   return work;
 }
 
-void offer_llm(Registry& registry, const std::vector<std::string>& arguments) {
+void register_llm(Registry& registry, const std::vector<std::string>& arguments) {
   Request request = parse(arguments);
-  const auto offered = std::make_shared<Offered>(
+  const auto registered = std::make_shared<RegisteredModel>(
       is_known_shape(request.model) ? random_model(request.model) : model_of_file(request.model));
   for (const std::int32_t id : request.tokens) {
-    if (static_cast<std::size_t>(id) >= offered->vocab)
+    if (static_cast<std::size_t>(id) >= registered->vocab)
       throw Error(fmt::format("--tokens: {} is outside the vocabulary of {}, which has {} tokens", id,
-                              in_quotes(offered->subject.name), offered->vocab));
+                              quote(registered->source.name), registered->vocab));
   }
-  offered->subject.tokens = std::move(request.tokens);
+  registered->source.tokens = std::move(request.tokens);
   const auto add = [&](const char* name, const char* summary,
-                       void (*run)(State&, const LlmSubject&)) -> Experiment& {
-    return registry.add(name, [offered, run](State& state) { run(state, offered->subject); })
+                       void (*run)(State&, const LlmSource&)) -> Experiment& {
+    return registry.add(name, [registered, run](State& state) { run(state, registered->source); })
         .summary(summary)
-        .axis(Axis{"model", Axis::Kind::kText, {offered->subject.name}})
-        .axis(Axis{"dtype", Axis::Kind::kText, offered->dtypes})
-        .axis("layers", {static_cast<long long>(offered->layers)})
+        .axis(Axis{"model", Axis::Kind::kText, {registered->source.name}})
+        .axis(Axis{"dtype", Axis::Kind::kText, registered->dtypes})
+        .axis("layers", {static_cast<long long>(registered->layers)})
         .metric("token_per_sec")
-        .model(offered->subject.name)
+        .model(registered->source.name)
         .on_request();
   };
-  const std::size_t given = offered->subject.tokens.size();
+  const std::size_t given = registered->source.tokens.size();
   add("llm.decode", "decoding one token of each sequence", llm_decode_batch)
       .axis("batch", {1})
       .axis("context", {512})

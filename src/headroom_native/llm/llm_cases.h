@@ -32,6 +32,6 @@ void llm_decode(State& state, const LlmConfig& config);
 /// Parses "--model FILE" (GGUF, safetensors, or llama2_7b and mixtral_8x7b with random weights) and the
 /// prompt "--tokens 1,15,27" (Registry::TakeArguments). Adds llm.decode, llm.prefill and llm.verify. Throws
 /// Error like open_llm_file, and for token ids outside the vocabulary.
-void offer_llm(Registry& registry, const std::vector<std::string>& arguments);
+void register_llm(Registry& registry, const std::vector<std::string>& arguments);
 
 }  // namespace headroom::native

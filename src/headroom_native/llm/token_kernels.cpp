@@ -216,7 +216,7 @@ HWY_INLINE void score_block(const AttentionQuery* queries, const Bf16* keys, std
   std::size_t i = 0;
   for (; i + kTileKeys <= count; i += kTileKeys) {
     for (std::size_t line = 0; kQueries > 1 && ahead > 0 && line < kTileKeys * width; line += kLine)
-      prefetch<Ahead::kLargerCaches>(keys + i * width + ahead + line);
+      prefetch<PrefetchHint::kLargerCaches>(keys + i * width + ahead + line);
     if constexpr (kQueries == 1) {
       score_alone(queries[0].query, keys + i * width, width, scale, scores + i);
       const std::size_t rest = width % hn::Lanes(F32());
@@ -277,7 +277,7 @@ HWY_INLINE void weigh(const float* shares, const Bf16* values, std::size_t posit
   for (std::size_t position = 0; position < positions; ++position) {
     const Bf16* const row = values + position * width;
     for (std::size_t line = 0; kQueries > 1 && ahead > 0 && line < kVectors * kLanes; line += kLine)
-      prefetch<Ahead::kLargerCaches>(row + ahead + line);
+      prefetch<PrefetchHint::kLargerCaches>(row + ahead + line);
     multiply_tile<kQueries, kVectors>(
         [&](std::size_t q) HWY_ATTR { return hn::Set(tag, shares[q * kAttentionBlock + position]); },
         [&](std::size_t i) HWY_ATTR { return load(row + i * kLanes); }, all);

@@ -85,16 +85,16 @@ std::string text_at(std::span<const std::byte> file, std::size_t offset) {
 Elf64_Ehdr checked_header(std::span<const std::byte> file, const std::string& path) {
   const auto header = at<Elf64_Ehdr>(file, 0);
   const bool is_elf = file.size() >= EI_NIDENT && std::memcmp(file.data(), ELFMAG, SELFMAG) == 0;
-  if (!is_elf) throw Error(in_quotes(path) + " is not a shared library: it has no ELF header");
-  if (!header) throw Error(in_quotes(path) + " is truncated within the ELF header");
+  if (!is_elf) throw Error(quote(path) + " is not a shared library: it has no ELF header");
+  if (!header) throw Error(quote(path) + " is truncated within the ELF header");
   constexpr auto kOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
   if (header->e_machine != kMachine || header->e_ident[EI_CLASS] != ELFCLASS64 ||
       header->e_ident[EI_DATA] != kOrder) {
-    throw Error(in_quotes(path) + " is for " + machine_name(header->e_machine) + ", this program is for " +
+    throw Error(quote(path) + " is for " + machine_name(header->e_machine) + ", this program is for " +
                 machine_name(kMachine) + ": build the library for the machine that runs it");
   }
   if (header->e_type != ET_DYN)
-    throw Error(in_quotes(path) + " is ELF but not a shared library: link it with -shared");
+    throw Error(quote(path) + " is ELF but not a shared library: link it with -shared");
   return *header;
 }
 
@@ -144,7 +144,7 @@ void take_option(PeerRequest& request, const std::string& option) {
   } else if (option == "threads=own") {
     request.own_threads = true;
   } else {
-    throw Error(in_quotes(option) + " is not an option of --peer; " + kForm);
+    throw Error(quote(option) + " is not an option of --peer; " + kForm);
   }
 }
 
@@ -158,7 +158,7 @@ void require_loadable(const std::string& path) {
   }
   int status = 0;
   if (::waitpid(child, &status, 0) == child && WIFSIGNALED(status)) {
-    throw Error(in_quotes(path) + " crashes while loading (" + ::strsignal(WTERMSIG(status)) +
+    throw Error(quote(path) + " crashes while loading (" + ::strsignal(WTERMSIG(status)) +
                 "): fix its initialisation first");
   }
 }
@@ -409,7 +409,7 @@ WholeCall gemv_call(const std::string& dtype, std::size_t size, const std::byte*
 }  // namespace
 
 PeerRequest parse_peer(const std::string& text) {
-  return with_context("--peer " + in_quotes(text), [&] {
+  return with_context("--peer " + quote(text), [&] {
     // A path may contain commas and colons, a symbol cannot.
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos || colon == 0) throw Error(std::string("no symbol given; ") + kForm);
@@ -418,7 +418,7 @@ PeerRequest parse_peer(const std::string& text) {
     if (request.symbol.empty()) throw Error(std::string("no symbol given; ") + kForm);
     for (std::size_t i = 1; i < words.size(); ++i) take_option(request, words[i]);
     if (!is_name(request.name))
-      throw Error(in_quotes(request.name) +
+      throw Error(quote(request.name) +
                   " cannot name a backend, which has letters, digits, _ . - only; use name=NAME");
     return request;
   });
@@ -428,7 +428,7 @@ Peer load_peer(PeerRequest request) {
   const std::vector<std::string> functions = exported_functions(request.path);
   if (std::ranges::find(functions, request.symbol) == functions.end()) {
     const std::string near = did_you_mean(request.symbol, functions);
-    throw Error(in_quotes(request.path) + " exports no function " + in_quotes(request.symbol) +
+    throw Error(quote(request.path) + " exports no function " + quote(request.symbol) +
                 (near.empty() ? "; nm -D --defined-only lists its functions" : near));
   }
   require_loadable(request.path);

@@ -252,9 +252,9 @@ class OnednnMlp {
   void run(std::size_t copy) {
     pool_.run([&](int worker, int) {
       up_.run(worker, copy);
-      pool_.meet();
+      pool_.barrier();
       if (worker == 0) finish(up_norm_, up_floats_, hidden_.data());
-      pool_.meet();
+      pool_.barrier();
       down_.run(worker, copy);
     });
     finish(down_norm_, down_floats_, y_);

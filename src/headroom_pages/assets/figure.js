@@ -22,17 +22,17 @@
   }
 
   // Shows the label of the pointed or focused mark below the chart.
-  function tell_marks(svg, readout, hint) {
-    const tell = (event) => {
+  function show_mark_labels(svg, readout, hint) {
+    const show_label = (event) => {
       const mark = event.target.closest(".mark");
       if (mark) readout.textContent = mark.getAttribute("aria-label");
     };
-    const forget = () => { readout.textContent = hint; };
-    svg.addEventListener("pointerover", tell);
-    svg.addEventListener("focusin", tell);
-    svg.addEventListener("pointerleave", forget);
-    svg.addEventListener("focusout", forget);
-    forget();
+    const show_hint = () => { readout.textContent = hint; };
+    svg.addEventListener("pointerover", show_label);
+    svg.addEventListener("focusin", show_label);
+    svg.addEventListener("pointerleave", show_hint);
+    svg.addEventListener("focusout", show_hint);
+    show_hint();
   }
 
   // charts.NAME is {label(data), height(width, data), draw(svg, data, {width, height, palette}), table(data)}: `data` is plain
@@ -50,7 +50,7 @@
     const figure = element("figure", { "data-chart": name }, title && element("figcaption", {}, title), box, readout,
       note && element("p", { class: "note" }, note),
       element("details", { class: "numbers", toggle: fill }, element("summary", {}, "the numbers")));
-    tell_marks(svg.node(), readout, chart.hint || "");
+    show_mark_labels(svg.node(), readout, chart.hint || "");
     const settle = headroom.rove(svg.node(), ".mark");
     let drawn = 0;
     const redraw = () => {

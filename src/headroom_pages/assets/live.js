@@ -11,7 +11,7 @@
     const status = headroom.element("p", { class: "live", role: "status" });
     main.before(status);
     let tag = live.tag, waiting = 0;
-    const say = (text) => { if (status.textContent !== text) status.textContent = text; };
+    const set_status = (text) => { if (status.textContent !== text) status.textContent = text; };
 
     function take(i, part) {
       if (part.text === sections[i].text) return true;
@@ -44,12 +44,12 @@
           const answer = await fetch(live.href, { cache: "no-store" });
           if (!answer.ok) throw new Error(String(answer.status));
           const now = await answer.json();
-          say(now.problem && `Cannot read the history; showing its last state. ${now.problem}`);
+          set_status(now.problem && `Cannot read the history; showing its last state. ${now.problem}`);
           take_running(now.running);
           if (now.tag !== tag && await fetch_page()) tag = now.tag;
         }
       } catch (error) {
-        say("headroom serve does not answer; showing its last state.");
+        set_status("headroom serve does not answer; showing its last state.");
       }
       waiting = setTimeout(poll, kEvery);
     }

@@ -62,7 +62,7 @@ ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const tr
   ReadTraces read(files.size());
   trace::Needs needs = analysis.needs | trace::kTimelineNeeds;
   if (files.size() > 1) needs = needs | trace::kClockNeeds;
-  const trace::NeedsOfFile needs_of = [needs](const std::filesystem::path& file, std::uint64_t bytes) {
+  const trace::FileNeeds needs_of = [needs](const std::filesystem::path& file, std::uint64_t bytes) {
     return is_large(file, bytes) ? needs : needs | trace::kModuleNeeds;
   };
   const trace::TimelineLimits limits = trace::limits_of_rank({}, files.size());
@@ -116,7 +116,7 @@ void note_large(const TraceReport& report, trace::JobTimeline& timeline) {
 
 PageSection section_of(const std::vector<std::string>& operands, const TraceReading& reading) {
   const TraceFiles files = trace_files(operands);
-  for (const std::string& note : files.notes) say_sentence(note);
+  for (const std::string& note : files.notes) print_sentence(note);
   const trace::Analysis& analysis = *trace::find_analysis("summary");
   ReadTraces read = read_traces(files.paths, analysis, reading);
   const TraceReport report = report_of(read, analysis);
@@ -192,9 +192,9 @@ PageSection comparison_of(const ReportOptions& options) {
   const DiffReport report = compare_sides(baseline, tests, diff);
   if (report.comparisons.empty())
     throw Error("nothing to compare: no case of " + report.baseline + " is in a candidate");
-  Sheet sheet;
-  answer_diff(sheet, report);
-  return diff_section(report, sheet.answers());
+  View view;
+  answer_diff(view, report);
+  return diff_section(report, view.answers());
 }
 
 bool is_of_traces(const std::string& operand) {
@@ -209,14 +209,14 @@ bool is_of_traces(const std::string& operand) {
 /// Returns one section for a trace, or for the ranks of a job. Reads each file once. Throws Error for an
 /// unreadable file, and "interrupted".
 PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading) {
-  return within_memory(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
+  return with_memory_limit(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
 }
 
 std::vector<PageSection> page_sections(ShownRun run, const std::string& operand) {
   const std::string& title = run.title.empty() ? operand : run.title;
   std::vector<PageSection> sections;
-  for (const InstrumentRecords& part : by_instrument(std::move(run.records))) {
-    std::vector<std::string> answers = part.sheet.answers();
+  for (const InstrumentRecords& part : group_by_instrument(std::move(run.records))) {
+    std::vector<std::string> answers = part.view.answers();
     if (!run.note.empty()) answers.push_back(run.note);
     const bool is_run = std::string_view(part.kind) == "run";
     sections.push_back(is_run ? run_section(title, part.records, answers)
@@ -239,7 +239,7 @@ Page page_of(const ReportOptions& options) {
   for (const std::string& operand : results) {
     OperandRecords found =
         records_of_operand(operand, options.store, options.reading.max_memory, options.from);
-    for (const std::string& warning : found.warnings) say_sentence(warning);
+    for (const std::string& warning : found.warnings) print_sentence(warning);
     for (ShownRun& run : runs_to_show(std::move(found.files))) {
       for (PageSection& section : page_sections(std::move(run), operand))
         page.sections.push_back(std::move(section));
@@ -259,10 +259,10 @@ ExitCode write_report(const ReportOptions& options) {
     write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page));
   } catch (const Error&) {
     if (!interrupt_flag()) throw;
-    say_sentence("interrupted; nothing was written");
+    print_sentence("interrupted; nothing was written");
     return ExitCode::kInterrupted;
   }
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -287,7 +287,7 @@ OptionTable report_options(Arguments&) {
   table.add_flag("--force", options.force, "overwrite a file that is not a headroom page");
   table.add_no_follow();
   table.add_option("--store", options.store, "history with the runs").completed_by(Completes::kFile);
-  declare_from(table, options.from);
+  declare_format(table, options.from);
   declare_reading(table, options.reading);
   declare_communication(table, options.reading);
   table.finish([&options] { return write_report(options); });

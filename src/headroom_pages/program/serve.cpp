@@ -58,12 +58,12 @@ class LiveRuns {
   Json now();
 
  private:
-  struct Seen {
+  struct CachedRun {
     std::uintmax_t size = 0;
     std::chrono::steady_clock::time_point not_before;
     Json told;
   };
-  std::map<std::filesystem::path, Seen> seen_;
+  std::map<std::filesystem::path, CachedRun> cached_runs_;
 };
 
 struct HttpResponse {
@@ -111,7 +111,7 @@ std::string case_of(const Record& record) {
 }
 
 /// Returns the headline metric of each case, or all if there is no headline.
-std::vector<const Record*> shown_of(const std::vector<Record>& records) {
+std::vector<const Record*> visible_records(const std::vector<Record>& records) {
   std::set<std::string> with_headline;
   for (const Record& record : records) {
     if (record.metric.headline) with_headline.insert(case_of(record));
@@ -126,7 +126,7 @@ std::vector<const Record*> shown_of(const std::vector<Record>& records) {
 
 Json run_json(const UnfinishedRun& run) {
   const std::vector<Record> records = run.records();
-  const std::vector<const Record*> shown = shown_of(records);
+  const std::vector<const Record*> shown = visible_records(records);
   // The newest belong to the running group.
   const std::size_t first = shown.size() - std::min(shown.size(), kCases);
   Json cases = Json::array();
@@ -149,7 +149,7 @@ Json run_json(const UnfinishedRun& run) {
           {"problem", ""}};
 }
 
-Json told_of(const fs::path& path) {
+Json live_run_json(const fs::path& path) {
   try {
     return run_json(read_run_journal(path));
   } catch (const Error& error) {
@@ -280,24 +280,25 @@ class SignalsBlocked {
 };
 
 Json LiveRuns::now() {
-  std::map<fs::path, Seen> seen;
+  std::map<fs::path, CachedRun> seen;
   Json runs = Json::array();
   for (const fs::path& path : journals_of_running()) {
-    Seen one;
-    if (const auto known = seen_.find(path); known != seen_.end()) one = std::move(known->second);
+    CachedRun one;
+    if (const auto known = cached_runs_.find(path); known != cached_runs_.end())
+      one = std::move(known->second);
     std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
     const auto start = std::chrono::steady_clock::now();
     if (!error && size != one.size && start >= one.not_before) {
       one.size = size;
-      one.told = told_of(path);
+      one.told = live_run_json(path);
       const auto end = std::chrono::steady_clock::now();
       one.not_before = end + kShareOfCpu * (end - start);
     }
     if (!one.told.is_null()) runs.push_back(one.told);
     seen.emplace(path, std::move(one));
   }
-  seen_ = std::move(seen);
+  cached_runs_ = std::move(seen);
   return runs;
 }
 
@@ -305,8 +306,8 @@ Json LiveRuns::now() {
 /// idle, so the library does not close it. Thread-safe.
 class OpenConnections {
  public:
-  void waits_for_headers(int socket) { note(socket, false); }
-  void waits_for_answer(int socket) { note(socket, true); }
+  void set_reading_headers(int socket) { note(socket, false); }
+  void set_answering(int socket) { note(socket, true); }
   void closed(int socket) {
     const std::lock_guard lock(mutex_);
     open_.erase(socket);
@@ -367,13 +368,13 @@ class HttpServer::Daemon {
     auto& daemon = *static_cast<Daemon*>(self);
     const int socket = daemon.socket_of(connection);
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-      daemon.connections_.waits_for_headers(socket);
+      daemon.connections_.set_reading_headers(socket);
     else
       daemon.connections_.closed(socket);
   }
   static void on_completed(void* self, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {
     auto& daemon = *static_cast<Daemon*>(self);
-    daemon.connections_.waits_for_headers(daemon.socket_of(connection));
+    daemon.connections_.set_reading_headers(daemon.socket_of(connection));
   }
 
   /// Leaves the URL escaped: no valid path has escapes.
@@ -384,11 +385,11 @@ class HttpServer::Daemon {
                                const char*, const char*, std::size_t* upload_size, void** request) {
     static char seen;
     auto& daemon = *static_cast<Daemon*>(self);
-    const std::string_view asked(method);
+    const std::string_view verb(method);
     if (*request == nullptr) {
-      daemon.connections_.waits_for_answer(daemon.socket_of(connection));
+      daemon.connections_.set_answering(daemon.socket_of(connection));
       *request = &seen;
-      if (asked == "GET" || asked == "HEAD") return MHD_YES;
+      if (verb == "GET" || verb == "HEAD") return MHD_YES;
       // Without waiting for the body.
       HttpResponse refusal = plain(405, "only GET and HEAD are supported");
       refusal.headers.emplace_back("Allow", "GET, HEAD");
@@ -497,7 +498,7 @@ class ServedHistory {
   std::chrono::steady_clock::time_point next_refresh_;
   std::size_t refreshes_ = 0;
 
-  std::mutex told_mutex_;  ///< guards snapshot_ and problem_; never held while reading the history
+  std::mutex snapshot_mutex_;  ///< guards snapshot_ and problem_; never held while reading the history
   std::shared_ptr<const Snapshot> snapshot_;
   std::string problem_;
 
@@ -565,7 +566,7 @@ void ServedHistory::take_snapshot() {
   page.sections.insert(page.sections.begin(), {"running", "Running measurements", {{"runs", Json::array()}}});
   made->index = linked_page_html(page, "");
   made->feed = site_.feed();
-  const std::lock_guard lock(told_mutex_);
+  const std::lock_guard lock(snapshot_mutex_);
   snapshot_ = std::move(made);
 }
 
@@ -583,12 +584,12 @@ void ServedHistory::refresh_if_due() {
   next_refresh_ = end + kBetweenRefreshes;
   // Waiting for an unresponsive history puts no load on it.
   if (problem.empty()) next_refresh_ = std::max(next_refresh_, end + kShareOfTime * (end - start));
-  const std::lock_guard told(told_mutex_);
+  const std::lock_guard told(snapshot_mutex_);
   problem_ = std::move(problem);
 }
 
 std::shared_ptr<const ServedHistory::Snapshot> ServedHistory::snapshot() {
-  const std::lock_guard lock(told_mutex_);
+  const std::lock_guard lock(snapshot_mutex_);
   return snapshot_;
 }
 
@@ -599,7 +600,7 @@ HttpResponse ServedHistory::live() {
     const std::lock_guard lock(runs_mutex_);
     running = runs_.now();
   }
-  const std::lock_guard lock(told_mutex_);
+  const std::lock_guard lock(snapshot_mutex_);
   return {
       200, "application/json",
       dump_json({{"tag", snapshot_->tag}, {"problem", visible(problem_)}, {"running", std::move(running)}})};
@@ -652,7 +653,7 @@ ExitCode serve(const ServeOptions& options) {
     ::poll(nullptr, 0, kLookEvery_ms);
     server.end_slow_connections();
   }
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 struct SiteOptions {
@@ -671,12 +672,12 @@ ExitCode write_pages(const SiteOptions& options) {
                     {"written", result.written},
                     {"removed", result.removed}};
     write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(what) + "\n");
-    if (options.json == "-") return ExitCode::kFine;
+    if (options.json == "-") return ExitCode::kSuccess;
   }
   print_text(fmt::format("{} series in {}/index.html: {} written, {} removed\n", result.series,
                          options.folder, counted(result.written, "page"), counted(result.removed, "page")),
              stdout);
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/history/run_text.h"
-#include "headroom/history/series_story.h"
+#include "headroom/history/series_analysis.h"
 #include "headroom/record/metric_direction.h"
 #include "headroom/record/record_json.h"
 #include "headroom_pages/site/site_state.h"
@@ -128,7 +128,7 @@ class Commits {
 };
 
 /// By column, which takes a third of the space.
-void add_points(const SeriesStory& story, const std::vector<SitePoint>& points, Json& json) {
+void add_points(const SeriesAnalysis& analysis, const std::vector<SitePoint>& points, Json& json) {
   std::vector<std::int64_t> runs;
   std::vector<std::uint64_t> times;
   std::vector<std::size_t> counts, commits;
@@ -136,7 +136,7 @@ void add_points(const SeriesStory& story, const std::vector<SitePoint>& points, 
   Json low = Json::array(), high = Json::array();
   Commits known;
   for (const SitePoint& point : points) {
-    const StoredValue& first = story.values[point.first];
+    const StoredValue& first = analysis.values[point.first];
     runs.push_back(first.run);
     times.push_back(first.time);
     counts.push_back(point.last - point.first + 1);
@@ -155,13 +155,13 @@ Json number_or_null(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-Json levels_json(const SeriesStory& story, const std::vector<SitePoint>& points) {
+Json levels_json(const SeriesAnalysis& analysis, const std::vector<SitePoint>& points) {
   Json levels = Json::array();
   std::size_t at = 0;
-  for (const SeriesSegment& segment : story.segments) {
+  for (const SeriesSegment& segment : analysis.segments) {
     const std::size_t first_point = at;
     while (at < points.size() && points[at].last <= segment.last) ++at;
-    const StoredValue& first = story.values[segment.first];
+    const StoredValue& first = analysis.values[segment.first];
     Json changes = Json::array();
     for (const std::string& line : segment.changes) changes.push_back(visible(line));
     const std::optional<double> ratio = segment.drift ? segment.drift : segment.ratio;
@@ -178,9 +178,9 @@ Json levels_json(const SeriesStory& story, const std::vector<SitePoint>& points)
                       {"ratio_low", low_of(segment.ratio_interval)},
                       {"ratio_high", high_of(segment.ratio_interval)},
                       {"drift", number_or_null(segment.drift)},
-                      {"worse", story.series.direction == Direction::kUnknown
+                      {"worse", analysis.series.direction == Direction::kUnknown
                                     ? Json(nullptr)
-                                    : Json(ratio && is_worse(*ratio, story.series.direction))},
+                                    : Json(ratio && is_worse(*ratio, analysis.series.direction))},
                       {"changes", std::move(changes)}});
   }
   return levels;
@@ -196,10 +196,10 @@ std::vector<double> thinned(std::vector<double> values) {
   return kept;
 }
 
-Json samples_json(const SeriesStory& story, const SamplesOfValues& samples) {
+Json samples_json(const SeriesAnalysis& analysis, const SamplesOfValues& samples) {
   Json list = Json::array();
   for (auto one = samples.rbegin(); one != samples.rend(); ++one) {
-    const StoredValue& value = story.values[one->first];
+    const StoredValue& value = analysis.values[one->first];
     Json processes = Json::array();
     std::size_t count = 0;
     for (const std::vector<double>& process : one->second.processes) {
@@ -256,7 +256,7 @@ std::string entry(const ChangeOfSeries& one) {
   const StoredSeries& series = one.series->series;
   const SiteChange& change = *one.change;
   const std::string title =
-      feed_text(series.name + " " + series.metric) + ": " + change_words(change, series.direction);
+      feed_text(series.name + " " + series.metric) + ": " + site_change_text(change, series.direction);
   std::string text = fmt::format("{} on machine {}, at run @{} of {} (UTC), commit {}", title,
                                  series.fingerprint.empty() ? "(unknown)" : feed_text(series.fingerprint),
                                  change.run, format_utc(change.time), commit_text(change.commit));
@@ -306,11 +306,12 @@ Page site_index(const SiteState& state) {
 ///      "suspected": run of a possible change, or null,
 ///      "samples": [{"run", "time", "commit", "value", "low", "high", "processes": [[value]], "count",
 ///        "problem": why they cannot be read, or empty}], newest first}
-Page site_series_page(const SeriesStory& story, const SiteSeries& summary, const SamplesOfValues& samples) {
-  const StoredSeries& series = story.series;
-  const std::vector<SitePoint> points = site_points(story, kPoints, kSinglePoints);
+Page site_series_page(const SeriesAnalysis& analysis, const SiteSeries& summary,
+                      const SamplesOfValues& samples) {
+  const StoredSeries& series = analysis.series;
+  const std::vector<SitePoint> points = site_points(analysis, kPoints, kSinglePoints);
   Json answers = Json::array();
-  for (const std::string& answer : series_answers(story)) answers.push_back(visible(answer));
+  for (const std::string& answer : series_answers(analysis)) answers.push_back(visible(answer));
   Json data{{"answers", std::move(answers)},
             {"name", visible(series.name)},
             {"metric", visible(series.metric)},
@@ -318,11 +319,11 @@ Page site_series_page(const SeriesStory& story, const SiteSeries& summary, const
             {"machine", visible(series.fingerprint)},
             {"lower_is_better", lower_is_better(series.direction)},
             {"values", summary.mark.values},
-            {"singles", story.values.size() > kPoints ? Json(kSinglePoints) : Json(nullptr)}};
-  add_points(story, points, data);
-  data["levels"] = levels_json(story, points);
+            {"singles", analysis.values.size() > kPoints ? Json(kSinglePoints) : Json(nullptr)}};
+  add_points(analysis, points, data);
+  data["levels"] = levels_json(analysis, points);
   data["suspected"] = summary.suspected ? Json(*summary.suspected) : Json(nullptr);
-  data["samples"] = samples_json(story, samples);
+  data["samples"] = samples_json(analysis, samples);
   const std::string title = visible(series.name + " " + series.metric);
   Page page{title, "", {}};
   page.feed = "../feed.xml";
@@ -358,12 +359,13 @@ class SeriesReader {
   /// `least`: the smallest change to report, relative to the level before.
   SeriesReader(Store& store, double least) : store_(store), least_(least) {}
 
-  SeriesStory story(const StoredSeries& series);
+  SeriesAnalysis analysis(const StoredSeries& series);
   /// Of the newest values and of those around changes.
-  SamplesOfValues samples(const SeriesStory& story);
+  SamplesOfValues samples(const SeriesAnalysis& analysis);
 
  private:
-  void add_samples(const SeriesStory& story, std::size_t first, std::size_t end, SamplesOfValues& samples);
+  void add_samples(const SeriesAnalysis& analysis, std::size_t first, std::size_t end,
+                   SamplesOfValues& samples);
   Environment environment(std::int64_t run);
 
   Store& store_;
@@ -461,16 +463,16 @@ std::size_t write_series(Store& store, SiteFolder& folder, std::vector<SiteSerie
   std::size_t written = 0;
   SeriesReader reader(store, state.least_change);
   for (SiteSeries& one : changed) {
-    const SeriesStory story = reader.story(one.series);
-    one = site_summary(story, one.mark, one.changes);
-    const Page page = site_series_page(story, one, reader.samples(story));
+    const SeriesAnalysis analysis = reader.analysis(one.series);
+    one = site_summary(analysis, one.mark, one.changes);
+    const Page page = site_series_page(analysis, one, reader.samples(analysis));
     if (folder.write(one.page(), linked_page_html(page, "../"))) ++written;
     state.series.push_back(std::move(one));
   }
   return written;
 }
 
-bool is_by_the_same_rules(const SiteState& before, const SiteState& now) {
+bool has_same_rules(const SiteState& before, const SiteState& now) {
   return before.headroom == now.headroom && before.store == now.store && before.assets == now.assets &&
          before.least_change == now.least_change;
 }
@@ -478,14 +480,14 @@ bool is_by_the_same_rules(const SiteState& before, const SiteState& now) {
 /// `is_current`: whether the page of an unchanged series is up to date.
 SitePlan site_plan(Store& store, std::vector<SiteSeries> known,
                    const std::function<bool(const SiteSeries&)>& is_current) {
-  std::map<std::int64_t, SeriesMark> marks;
-  for (const SeriesMark& mark : store.marks()) marks[mark.series] = mark;
+  std::map<std::int64_t, SeriesDigest> series_digests;
+  for (const SeriesDigest& mark : store.series_digests()) series_digests[mark.series] = mark;
   std::map<std::int64_t, SiteSeries> before;
   for (SiteSeries& one : known) before[one.series.id] = std::move(one);
   SitePlan plan;
   for (StoredSeries& series : store.series()) {
-    const auto mark = marks.find(series.id);
-    if (mark == marks.end()) continue;
+    const auto mark = series_digests.find(series.id);
+    if (mark == series_digests.end()) continue;
     SiteSeries one;
     if (const auto old = before.find(series.id); old != before.end()) {
       one = std::move(old->second);
@@ -511,8 +513,8 @@ void sort_series(std::vector<SiteSeries>& series) {
   });
 }
 
-SeriesStory SeriesReader::story(const StoredSeries& series) {
-  return series_story(
+SeriesAnalysis SeriesReader::analysis(const StoredSeries& series) {
+  return series_analysis(
       series, store_.values(series.id), [this](std::int64_t run) { return environment(run); }, least_);
 }
 
@@ -522,42 +524,44 @@ Environment SeriesReader::environment(std::int64_t run) {
                                       : environments_.emplace(run, store_.environment(run)).first->second;
 }
 
-void SeriesReader::add_samples(const SeriesStory& story, std::size_t first, std::size_t end,
+void SeriesReader::add_samples(const SeriesAnalysis& analysis, std::size_t first, std::size_t end,
                                SamplesOfValues& samples) {
   const auto is_of_run = [&](std::size_t at, std::size_t like) {
-    return story.values[at].run == story.values[like].run && story.values[at].time == story.values[like].time;
+    return analysis.values[at].run == analysis.values[like].run &&
+           analysis.values[at].time == analysis.values[like].time;
   };
   while (first > 0 && is_of_run(first - 1, first)) --first;
-  for (StoredSamples& one : store_.samples(story.series.id, story.values[first], story.values[end - 1]))
+  for (StoredSamples& one :
+       store_.samples(analysis.series.id, analysis.values[first], analysis.values[end - 1]))
     samples[first++] = std::move(one);
 }
 
-SamplesOfValues SeriesReader::samples(const SeriesStory& story) {
+SamplesOfValues SeriesReader::samples(const SeriesAnalysis& analysis) {
   SamplesOfValues samples;
-  const std::size_t count = story.values.size();
+  const std::size_t count = analysis.values.size();
   if (count == 0) return samples;
   const std::size_t newest = count - std::min(count, kNewestValues);
-  add_samples(story, newest, count, samples);
+  add_samples(analysis, newest, count, samples);
   std::size_t shown = 0;
-  for (std::size_t i = story.segments.size() - 1; i > 0 && shown < kChanges; --i, ++shown) {
-    const std::size_t at = story.segments[i].first;
+  for (std::size_t i = analysis.segments.size() - 1; i > 0 && shown < kChanges; --i, ++shown) {
+    const std::size_t at = analysis.segments[i].first;
     const std::size_t first = at - std::min(at, kBesideChange), end = std::min(at + kBesideChange, newest);
-    if (first < end) add_samples(story, first, end, samples);
+    if (first < end) add_samples(analysis, first, end, samples);
   }
   return samples;
 }
 
-SiteFolder::SiteFolder(const fs::path& path) : path_(resolved_for_writing(path)) {
+SiteFolder::SiteFolder(const fs::path& path) : path_(resolve_output_path(path)) {
   std::error_code error;
   if (!fs::exists(path_, error)) fs::create_directories(path_, error);
-  if (error) throw Error("cannot make the folder " + in_quotes(path_.string()) + ": " + error.message());
-  constexpr std::chrono::seconds kPatience{60};
-  lock_ = lock_folder(path_, kPatience);
+  if (error) throw Error("cannot make the folder " + quote(path_.string()) + ": " + error.message());
+  constexpr std::chrono::seconds kServerTimeout{60};
+  lock_ = lock_folder(path_, kServerTimeout);
   if (lock_ < 0) {
     if (errno == EWOULDBLOCK)
-      throw Error(in_quotes(path_.string()) +
+      throw Error(quote(path_.string()) +
                   " is still being written by another headroom; try again when it is done");
-    throw Error("cannot use " + in_quotes(path_.string()) +
+    throw Error("cannot use " + quote(path_.string()) +
                 " as the folder of a site: " + std::generic_category().message(errno) + "; name another one");
   }
   try {
@@ -584,14 +588,14 @@ void SiteFolder::announce(const SiteState& state) {
   for (const char* name : {"assets", "series"}) {
     const fs::file_status folder = fs::symlink_status(path_ / name, error);
     if (!fs::exists(folder) || fs::is_directory(folder)) continue;
-    throw Error(in_quotes((path_ / name).string()) +
+    throw Error(quote((path_ / name).string()) +
                 " is not a folder, but pages are written there; move it away, or name another folder");
   }
   for (const std::string& page : announced_) {
     const fs::file_status status = fs::symlink_status(path_ / page, error);
     if (!fs::exists(status) || (ours.contains(page) && fs::is_regular_file(status))) continue;
     throw Error(
-        in_quotes((path_ / page).string()) +
+        quote((path_ / page).string()) +
         " was not written by headroom, and a page has that name; move it away, or name another folder");
   }
   write_site_state(path_, state);
@@ -610,7 +614,7 @@ void SiteFolder::finish(const SiteState& state) {
     if (kept.contains(page)) continue;
     std::error_code error;
     fs::remove(path_ / page, error);
-    if (error) throw Error("cannot remove " + in_quotes((path_ / page).string()) + ": " + error.message());
+    if (error) throw Error("cannot remove " + quote((path_ / page).string()) + ": " + error.message());
   }
   write_site_state(path_, state);
 }
@@ -625,10 +629,10 @@ SiteResult write_site(Store& store, const std::filesystem::path& path, double le
   const std::string name = digest_of(store.name());
   SiteState state{HEADROOM_VERSION, name, before.feed.empty() ? name : before.feed, least, {}, {}};
   for (const PageFile& file : page_files()) state.assets.push_back(file.name);
-  const bool all = !is_by_the_same_rules(before, state) || !has("index.html") || !has("feed.xml") ||
+  const bool all = !has_same_rules(before, state) || !has("index.html") || !has("feed.xml") ||
                    !std::ranges::all_of(state.assets, has);
   SiteResult result;
-  store.at_one_moment([&] {
+  store.read_snapshot([&] {
     SitePlan plan =
         site_plan(store, before.series, [&](const SiteSeries& one) { return !all && has(one.page()); });
     result = {plan.kept.size() + plan.changed.size(), 0, plan.gone.size()};
@@ -655,7 +659,7 @@ LiveSite::~LiveSite() = default;
 bool LiveSite::refresh() {
   const auto store = open_store(store_, StoreAccess::kRead, waiting_);
   bool is_new = false;
-  store->at_one_moment([&] {
+  store->read_snapshot([&] {
     std::string stamp = store->stamp();
     if (stamp == stamp_) return;
     is_new = true;
@@ -664,7 +668,7 @@ bool LiveSite::refresh() {
     SeriesReader reader(*store, state_->least_change);
     std::vector<SiteSeries> series = std::move(plan.kept);
     for (const SiteSeries& one : plan.changed)
-      series.push_back(site_summary(reader.story(one.series), one.mark, one.changes));
+      series.push_back(site_summary(reader.analysis(one.series), one.mark, one.changes));
     sort_series(series);
     state_->series = std::move(series);
     stamp_ = std::move(stamp);
@@ -686,13 +690,13 @@ std::optional<Page> LiveSite::series_page(std::int64_t series) const {
   if (one == state_->series.end()) return std::nullopt;
   const auto store = open_store(store_, StoreAccess::kRead, waiting_);
   std::optional<Page> page;
-  store->at_one_moment([&] {
+  store->read_snapshot([&] {
     SeriesReader reader(*store, state_->least_change);
-    const SeriesStory story = reader.story(one->series);
+    const SeriesAnalysis analysis = reader.analysis(one->series);
     // A value may have arrived since the summary was read.
-    SeriesMark mark = one->mark;
-    mark.values = story.values.size();
-    page = site_series_page(story, site_summary(story, mark, one->changes), reader.samples(story));
+    SeriesDigest mark = one->mark;
+    mark.values = analysis.values.size();
+    page = site_series_page(analysis, site_summary(analysis, mark, one->changes), reader.samples(analysis));
   });
   return page;
 }

@@ -24,9 +24,9 @@ constexpr std::size_t kSparkParts = 60;
 constexpr std::size_t kValuesToTell = 14;
 constexpr std::uint64_t kWeek = 7ULL * 24 * 3600;
 
-std::vector<double> numbers_of(const SeriesStory& story, std::size_t first, std::size_t last) {
+std::vector<double> numbers_of(const SeriesAnalysis& analysis, std::size_t first, std::size_t last) {
   std::vector<double> numbers;
-  for (std::size_t i = first; i <= last; ++i) numbers.push_back(story.values[i].value);
+  for (std::size_t i = first; i <= last; ++i) numbers.push_back(analysis.values[i].value);
   return numbers;
 }
 
@@ -37,11 +37,11 @@ double rounded(double value) {
   return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
 }
 
-std::vector<double> spark_of(const SeriesStory& story) {
-  const std::size_t count = story.values.size(), parts = std::min(count, kSparkParts);
+std::vector<double> spark_of(const SeriesAnalysis& analysis) {
+  const std::size_t count = analysis.values.size(), parts = std::min(count, kSparkParts);
   std::vector<double> spark;
   for (std::size_t i = 0; i < parts; ++i)
-    spark.push_back(rounded(median(numbers_of(story, count * i / parts, count * (i + 1) / parts - 1))));
+    spark.push_back(rounded(median(numbers_of(analysis, count * i / parts, count * (i + 1) / parts - 1))));
   return spark;
 }
 
@@ -50,45 +50,45 @@ std::optional<SiteRange> range_of(const std::optional<Interval>& interval) {
   return SiteRange{interval->low, interval->high};
 }
 
-SiteChange change_of(const SeriesStory& story, const SeriesSegment& segment) {
-  const StoredValue& first = story.values[segment.first];
+SiteChange change_of(const SeriesAnalysis& analysis, const SeriesSegment& segment) {
+  const StoredValue& first = analysis.values[segment.first];
   SiteChange change;
   change.run = first.run;
   change.time = first.time;
   change.commit = first.git_sha;
-  change.values_since = story.values.size() - segment.first;
+  change.values_since = analysis.values.size() - segment.first;
   change.drifts = segment.drift.has_value();
   change.ratio = change.drifts ? segment.drift : segment.ratio;
   if (!change.drifts) change.range = range_of(segment.ratio_interval);
   if (change.drifts) change.values_since = segment.last - segment.first + 1;
-  change.worse = change.ratio && is_worse(*change.ratio, story.series.direction);
+  change.worse = change.ratio && is_worse(*change.ratio, analysis.series.direction);
   if (segment.first > 0) {
-    change.run_before = story.values[segment.first - 1].run;
-    change.commit_before = story.values[segment.first - 1].git_sha;
+    change.run_before = analysis.values[segment.first - 1].run;
+    change.commit_before = analysis.values[segment.first - 1].git_sha;
   }
   // Unlike the run's number, the time survives export and import.
   change.key = first.time != 0 ? fmt::format("{}", first.time) : fmt::format("@{}", first.run);
   return change;
 }
 
-std::optional<std::size_t> place_of(const SeriesStory& story, std::int64_t run) {
-  const auto found = std::ranges::find(story.values, run, &StoredValue::run);
-  if (found == story.values.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - story.values.begin());
+std::optional<std::size_t> place_of(const SeriesAnalysis& analysis, std::int64_t run) {
+  const auto found = std::ranges::find(analysis.values, run, &StoredValue::run);
+  if (found == analysis.values.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - analysis.values.begin());
 }
 
 /// Each old change passes its key to the nearest new change of the same kind and direction.
-void keep_keys(const SeriesStory& story, const std::vector<SiteChange>& before,
+void keep_keys(const SeriesAnalysis& analysis, const std::vector<SiteChange>& before,
                std::vector<SiteChange>& changes) {
   constexpr std::size_t kFewRuns = 7;
   std::vector<bool> is_taken(changes.size());
   for (const SiteChange& old : before) {
-    const auto old_place = place_of(story, old.run);
+    const auto old_place = place_of(analysis, old.run);
     if (!old_place) continue;
     std::size_t best = changes.size(), nearest = kFewRuns + 1;
     for (std::size_t i = 0; i < changes.size(); ++i) {
       if (is_taken[i] || changes[i].worse != old.worse || changes[i].drifts != old.drifts) continue;
-      const std::size_t place = place_of(story, changes[i].run).value();
+      const std::size_t place = place_of(analysis, changes[i].run).value();
       const std::size_t far = place > *old_place ? place - *old_place : *old_place - place;
       if (far >= nearest) continue;
       nearest = far;
@@ -106,11 +106,11 @@ void keep_keys(const SeriesStory& story, const std::vector<SiteChange>& before,
   }
 }
 
-SitePoint point_of(const SeriesStory& story, std::size_t first, std::size_t last) {
+SitePoint point_of(const SeriesAnalysis& analysis, std::size_t first, std::size_t last) {
   if (first == last) {
-    return {first, last, story.values[first].value, range_of(story.values[first].interval)};
+    return {first, last, analysis.values[first].value, range_of(analysis.values[first].interval)};
   }
-  const std::vector<double> numbers = numbers_of(story, first, last);
+  const std::vector<double> numbers = numbers_of(analysis, first, last);
   const auto [least, most] = std::ranges::minmax(numbers);
   return {first, last, median(numbers), SiteRange{least, most}};
 }
@@ -128,26 +128,27 @@ struct JsonMembers<SiteRange> {
 
 template <>
 struct JsonMembers<SiteChange> {
-  using C = SiteChange;
-  static constexpr std::tuple kTable{required("run", &C::run),
-                                     required("time", &C::time),
-                                     sparse("commit", &C::commit),
-                                     sparse("run_before", &C::run_before),
-                                     sparse("commit_before", &C::commit_before),
-                                     required("values_since", &C::values_since),
-                                     sparse("drifts", &C::drifts),
-                                     sparse("ratio", &C::ratio),
-                                     sparse("range", &C::range),
-                                     sparse("worse", &C::worse),
-                                     required("key", &C::key)};
+  using Type = SiteChange;
+  static constexpr std::tuple kTable{required("run", &Type::run),
+                                     required("time", &Type::time),
+                                     sparse("commit", &Type::commit),
+                                     sparse("run_before", &Type::run_before),
+                                     sparse("commit_before", &Type::commit_before),
+                                     required("values_since", &Type::values_since),
+                                     sparse("drifts", &Type::drifts),
+                                     sparse("ratio", &Type::ratio),
+                                     sparse("range", &Type::range),
+                                     sparse("worse", &Type::worse),
+                                     required("key", &Type::key)};
 };
 
 template <>
-struct JsonMembers<SeriesMark> {
-  using M = SeriesMark;
-  static constexpr std::tuple kTable{required("series", &M::series),       required("values", &M::values),
-                                     required("first_run", &M::first_run), required("last_run", &M::last_run),
-                                     required("least", &M::least),         required("most", &M::most)};
+struct JsonMembers<SeriesDigest> {
+  using Type = SeriesDigest;
+  static constexpr std::tuple kTable{
+      required("series", &Type::series),       required("values", &Type::values),
+      required("first_run", &Type::first_run), required("last_run", &Type::last_run),
+      required("least", &Type::least),         required("most", &Type::most)};
 };
 
 template <>
@@ -181,21 +182,21 @@ struct JsonCodec<StoredSeries> {
 
 template <>
 struct JsonMembers<SiteSeries> {
-  using S = SiteSeries;
+  using Type = SiteSeries;
   static constexpr std::tuple kTable{
-      required("series", &S::series),         required("mark", &S::mark),
-      required("last_time", &S::last_time),   required("level", &S::level),
-      sparse("level_range", &S::level_range), required("spark", &S::spark),
-      required("changes", &S::changes),       sparse("suspected", &S::suspected)};
+      required("series", &Type::series),         required("mark", &Type::mark),
+      required("last_time", &Type::last_time),   required("level", &Type::level),
+      sparse("level_range", &Type::level_range), required("spark", &Type::spark),
+      required("changes", &Type::changes),       sparse("suspected", &Type::suspected)};
 };
 
 template <>
 struct JsonMembers<SiteState> {
-  using S = SiteState;
+  using Type = SiteState;
   static constexpr std::tuple kTable{
-      required("headroom", &S::headroom), required("store", &S::store),
-      required("feed", &S::feed),         required("least_change", &S::least_change),
-      required("assets", &S::assets),     required("series", &S::series)};
+      required("headroom", &Type::headroom), required("store", &Type::store),
+      required("feed", &Type::feed),         required("least_change", &Type::least_change),
+      required("assets", &Type::assets),     required("series", &Type::series)};
 };
 
 std::string SiteSeries::page() const {
@@ -210,10 +211,10 @@ std::optional<SiteState> read_site_state(const std::filesystem::path& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
       if (name == ".git" || (name.starts_with(".headroom-") && name.ends_with(".tmp"))) continue;
-      throw Error(in_quotes(folder.string()) +
+      throw Error(quote(folder.string()) +
                   " is not empty and not a headroom site; it is unchanged: name a new or empty folder");
     }
-    if (error) throw Error("cannot read the folder " + in_quotes(folder.string()) + ": " + error.message());
+    if (error) throw Error("cannot read the folder " + quote(folder.string()) + ": " + error.message());
     return std::nullopt;
   }
   const std::string name = file.string();
@@ -221,7 +222,7 @@ std::optional<SiteState> read_site_state(const std::filesystem::path& folder) {
   try {
     const Json json = parse_json(read_file(file), name);
     if (!json.is_object() || json_to<int>(json_member(json, kMarker, name), JsonPath(name)) != kVersion)
-      throw Error(in_quotes(name) + " was written by another version of headroom");
+      throw Error(quote(name) + " was written by another version of headroom");
     return json_to<SiteState>(json, JsonPath(name));
   } catch (const Error& problem) {
     throw Error(problem.what() + advice);
@@ -234,21 +235,21 @@ void write_site_state(const std::filesystem::path& folder, const SiteState& stat
   write_file_atomically(folder / kStateFile, dump_json(json) + "\n");
 }
 
-SiteSeries site_summary(const SeriesStory& story, const SeriesMark& mark,
+SiteSeries site_summary(const SeriesAnalysis& analysis, const SeriesDigest& mark,
                         const std::vector<SiteChange>& before) {
   SiteSeries one;
-  one.series = story.series;
+  one.series = analysis.series;
   one.mark = mark;
-  if (story.values.empty()) return one;
-  one.last_time = story.values.back().time;
-  one.level = story.segments.back().median;
-  one.level_range = range_of(story.segments.back().interval);
-  one.spark = spark_of(story);
-  for (std::size_t i = 0; i < story.segments.size(); ++i) {
-    if (i > 0 || story.segments[i].drift) one.changes.push_back(change_of(story, story.segments[i]));
+  if (analysis.values.empty()) return one;
+  one.last_time = analysis.values.back().time;
+  one.level = analysis.segments.back().median;
+  one.level_range = range_of(analysis.segments.back().interval);
+  one.spark = spark_of(analysis);
+  for (std::size_t i = 0; i < analysis.segments.size(); ++i) {
+    if (i > 0 || analysis.segments[i].drift) one.changes.push_back(change_of(analysis, analysis.segments[i]));
   }
-  keep_keys(story, before, one.changes);
-  if (story.suspected) one.suspected = story.values[story.suspected->index].run;
+  keep_keys(analysis, before, one.changes);
+  if (analysis.suspected) one.suspected = analysis.values[analysis.suspected->index].run;
   return one;
 }
 
@@ -275,7 +276,7 @@ std::uint64_t newest_time(const SiteState& state) {
   return newest;
 }
 
-std::string change_words(const SiteChange& change, Direction direction) {
+std::string site_change_text(const SiteChange& change, Direction direction) {
   if (!change.ratio) return "from 0";
   const auto percent = [](double ratio) { return fmt::format("{:+.1f}", 100 * (ratio - 1)); };
   const char* verdict = change_word(*change.ratio, direction);
@@ -287,20 +288,20 @@ std::string change_words(const SiteChange& change, Direction direction) {
                      percent(change.range->high), verdict);
 }
 
-std::vector<SitePoint> site_points(const SeriesStory& story, std::size_t most, std::size_t single) {
-  const std::size_t count = story.values.size();
+std::vector<SitePoint> site_points(const SeriesAnalysis& analysis, std::size_t most, std::size_t single) {
+  const std::size_t count = analysis.values.size();
   std::vector<SitePoint> points;
   const std::size_t singles_from = count <= most ? 0 : count - std::min(count, single);
   const std::size_t room = most > single ? most - single : 1;
   const std::size_t width = singles_from == 0 ? 1 : (singles_from + room - 1) / room;
-  for (const SeriesSegment& segment : story.segments) {
+  for (const SeriesSegment& segment : analysis.segments) {
     std::size_t at = segment.first;
     while (at <= segment.last && at < singles_from) {
       const std::size_t end = std::min({at + width, segment.last + 1, singles_from});
-      points.push_back(point_of(story, at, end - 1));
+      points.push_back(point_of(analysis, at, end - 1));
       at = end;
     }
-    for (; at <= segment.last; ++at) points.push_back(point_of(story, at, at));
+    for (; at <= segment.last; ++at) points.push_back(point_of(analysis, at, at));
   }
   return points;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/history/series_story.h"
+#include "headroom/history/series_analysis.h"
 #include "headroom/history/store.h"
 
 namespace headroom {
@@ -35,7 +35,7 @@ struct SiteChange {
 /// Stored, so that unchanged series need not be read.
 struct SiteSeries {
   StoredSeries series;
-  SeriesMark mark;
+  SeriesDigest mark;
   std::uint64_t last_time = 0;  ///< of the newest value, in s since 1970
   double level = 0;             ///< median since the last change, in the series' unit
   std::optional<SiteRange> level_range;
@@ -61,7 +61,7 @@ std::optional<SiteState> read_site_state(const std::filesystem::path& folder);
 void write_site_state(const std::filesystem::path& folder, const SiteState& state);
 
 /// A change that `before` has at about the same run keeps its key.
-SiteSeries site_summary(const SeriesStory& story, const SeriesMark& mark,
+SiteSeries site_summary(const SeriesAnalysis& analysis, const SeriesDigest& mark,
                         const std::vector<SiteChange>& before);
 
 /// Whether the series is still measured and the change is within a week of `newest` (seconds since 1970), or
@@ -80,7 +80,7 @@ std::vector<ChangeOfSeries> changes_of(const SiteState& state);
 std::uint64_t newest_time(const SiteState& state);
 
 /// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
-std::string change_words(const SiteChange& change, Direction direction);
+std::string site_change_text(const SiteChange& change, Direction direction);
 
 /// One value, or several consecutive ones.
 struct SitePoint {
@@ -92,6 +92,6 @@ struct SitePoint {
 
 /// Returns all values if there are at most `most`; else the newest `single`, and medians of consecutive older
 /// ones, never across a change; about `most` points.
-std::vector<SitePoint> site_points(const SeriesStory& story, std::size_t most, std::size_t single);
+std::vector<SitePoint> site_points(const SeriesAnalysis& analysis, std::size_t most, std::size_t single);
 
 }  // namespace headroom

@@ -88,8 +88,8 @@ std::optional<double> convolution_backward(Arguments arguments) {
   if (!arguments[7].isBool() || !arguments[10].isBoolList()) return std::nullopt;
   const at::IntArrayRef places = (arguments[7].toBool() ? *input : *result).slice(2);
   const c10::List<bool> mask = arguments[10].toBoolList();
-  const int asked = (mask.size() > 0 && mask[0]) + (mask.size() > 1 && mask[1]);
-  return asked * 2 * static_cast<double>(input->front()) * product(places) * product(*weight);
+  const int gradients = (mask.size() > 0 && mask[0]) + (mask.size() > 1 && mask[1]);
+  return gradients * 2 * static_cast<double>(input->front()) * product(places) * product(*weight);
 }
 
 /// softmax(q k^T) v: q [..., s_q, d], k [..., s_k, d], v [..., s_k, d_v].
@@ -227,7 +227,7 @@ std::optional<double> op_flops(std::string_view name, Arguments arguments) {
 FlopCount count_flops(const std::function<void()>& run) {
   FlopCounter counter;
   {
-    const Listening listening(counter);
+    const ListenerGuard listening(counter);
     run();
   }
   return counter.take();

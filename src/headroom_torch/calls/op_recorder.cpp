@@ -22,7 +22,7 @@ auto place() {
 }
 
 struct ListenerInfo final : c10::DebugInfoBase {
-  explicit ListenerInfo(OpListener& told) : listener(told) {}
+  explicit ListenerInfo(OpListener& target) : listener(target) {}
   OpListener& listener;
 };
 
@@ -130,7 +130,7 @@ std::int64_t steady_ns() {
 
 }  // namespace
 
-Listening::Listening(OpListener& listener)
+ListenerGuard::ListenerGuard(OpListener& listener)
     : guard_(place(), std::make_shared<ListenerInfo>(listener)),
       callback_(at::addThreadLocalCallback(
           at::RecordFunctionCallback(begin, end)
@@ -139,7 +139,7 @@ Listening::Listening(OpListener& listener)
               .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                        at::RecordScope::USER_SCOPE}))) {}
 
-Listening::~Listening() {
+ListenerGuard::~ListenerGuard() {
   at::removeCallback(callback_);
 }
 
@@ -232,8 +232,8 @@ void OpRecorder::end(const at::RecordFunction& /*call*/, at::ObserverContext* co
   calls_.push_back(std::move(call));
 }
 
-trace::KinetoHead OpRecorder::head() const {
-  trace::KinetoHead head;
+trace::KinetoHeader OpRecorder::head() const {
+  trace::KinetoHeader head;
   head.base_unix_ns = started_.unix_ns;
   head.recorded_by = fmt::format("headroom-torch, libtorch {}", kTorchVersion);
   head.further_members = {

@@ -30,12 +30,12 @@ class OpListener {
 
 /// Reports the calls of this thread, and those that autograd and torch.jit.fork make for it elsewhere.
 /// Construct and destroy on one thread, in stack order.
-class Listening {
+class ListenerGuard {
  public:
-  explicit Listening(OpListener& listener);
-  ~Listening();
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
+  explicit ListenerGuard(OpListener& listener);
+  ~ListenerGuard();
+  ListenerGuard(const ListenerGuard&) = delete;
+  ListenerGuard& operator=(const ListenerGuard&) = delete;
 
  private:
   c10::DebugInfoGuard guard_;
@@ -109,11 +109,11 @@ class OpRecorder final : public trace::Recorder, private OpListener {
   void add_steps(std::int64_t stopped_ns);
   Json collective_event(const RecordedCollective& collective, std::size_t index) const;
   void write() const;
-  trace::KinetoHead head() const;
+  trace::KinetoHeader head() const;
 
   std::filesystem::path file_;
   TraceSource source_;
-  std::optional<Listening> listening_;
+  std::optional<ListenerGuard> listening_;
   trace::ClockReading started_;
   std::mutex mutex_;
   std::vector<RecordedCall> calls_;

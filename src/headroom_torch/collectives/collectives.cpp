@@ -49,7 +49,8 @@ class CollectiveLoop final : public CollectiveCase {
     for (; calls > 0; --calls) {
       prepare();
       dtensor::barrier(group_);
-      dtensor::NotedCall note(group_, setup_.op, setup_.dtype, buffers_.in.numel(), buffers_.out.numel());
+      dtensor::ScopedRingEntry note(group_, setup_.op, setup_.dtype, buffers_.in.numel(),
+                                    buffers_.out.numel());
       ns += time_run();
       note.completed();
     }
@@ -58,8 +59,8 @@ class CollectiveLoop final : public CollectiveCase {
     return ns;
   }
 
-  std::string what_is_wrong() const override {
-    return torch_runner::what_is_wrong(buffers_.out, buffers_.expected);
+  std::string mismatch_text() const override {
+    return torch_runner::mismatch_text(buffers_.out, buffers_.expected);
   }
 
  private:
@@ -232,7 +233,7 @@ CollectiveSetup setup_of(const std::string& op, const State& state, int world) {
 }
 
 void require_memory(const RankContext& context, const CollectiveSetup& setup, const State& state) {
-  const int here = context.ranks_here(setup.ranks);
+  const int here = context.local_rank_count(setup.ranks);
   const auto need = static_cast<double>(collective_footprint(setup.bytes)) * here;
   const auto available = static_cast<double>(available_memory_bytes());
   if (need <= available) return;
@@ -260,16 +261,17 @@ void measure_exchange(RankContext& context, State& state) {
   const std::size_t bytes = static_cast<std::size_t>(state.integer("bytes"));
   const auto ranks = static_cast<int>(state.integer("ranks"));
   if (context.place.rank >= ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
-  if (context.ranks_here(ranks) < ranks)
+  if (context.local_rank_count(ranks) < ranks)
     state.skip("ranks on several machines: measured within one machine only");
   const dtensor::Group& group = context.first(ranks, "collectives", dtensor::Transport::kGloo);
-  keep_to_cpus_of_rank(context.place, 1);
+  pin_to_rank_cpus(context.place, 1);
   state.work({.dtype = {}, .exchanged = static_cast<double>(bytes)});
   std::unique_ptr<Exchange> exchange;
   state.measure_batches([&](std::uint64_t rounds) {
     if (!exchange) {
-      const auto tell = [&](std::int64_t number) { return gather(group, number); };
-      exchange = make_exchange(state.text("pattern"), bytes, {group.index, ranks, tell, group.timeout});
+      const auto gather_number = [&](std::int64_t number) { return gather(group, number); };
+      exchange =
+          make_exchange(state.text("pattern"), bytes, {group.index, ranks, gather_number, group.timeout});
       exchange->run(1);
       if (!exchange->is_right()) throw Error("an exchange delivered wrong bytes");
     }
@@ -287,7 +289,7 @@ void measure(const std::string& op, RankContext& context, Traits& known, State& 
   if (!known.contains(setup.ranks)) known[setup.ranks] = backend_traits(group);
   const CollectiveBackendTraits& traits = known[setup.ranks];
   at::set_num_threads(1);
-  keep_to_cpus_of_rank(context.place, 1);
+  pin_to_rank_cpus(context.place, 1);
   require_memory(context, setup, state);
   report(setup, state);
   const std::string how = composition_of(op, traits);
@@ -296,7 +298,7 @@ void measure(const std::string& op, RankContext& context, Traits& known, State& 
   state.verifies_samples();
   state.measure_batches([&](std::uint64_t calls) {
     const double ns = collective->time(calls);
-    const std::string wrong = collective->what_is_wrong();
+    const std::string wrong = collective->mismatch_text();
     if (!wrong.empty())
       state.wrong_answer(fmt::format("wrong data on rank {}: {}", context.place.rank, wrong));
     return ns;
@@ -311,7 +313,7 @@ at::ScalarType collective_scalar_type(const std::string& dtype) {
   if (dtype == "f16") return at::kHalf;
   if (dtype == "i32") return at::kInt;
   if (dtype == "i64") return at::kLong;
-  throw Error("unknown dtype " + in_quotes(dtype) + ": expected f32, f64, f16, i32 or i64");
+  throw Error("unknown dtype " + quote(dtype) + ": expected f32, f64, f16, i32 or i64");
 }
 
 void fill_with(at::Tensor& tensor, const ExpectedValue& expected) {
@@ -326,7 +328,7 @@ void poison(at::Tensor& tensor) {
             [&]<typename T>(T*) { tensor.fill_(static_cast<double>(std::numeric_limits<T>::lowest())); });
 }
 
-std::string what_is_wrong(const at::Tensor& tensor, const ExpectedValue& expected) {
+std::string mismatch_text(const at::Tensor& tensor, const ExpectedValue& expected) {
   std::string wrong;
   with_type(tensor.scalar_type(), [&]<typename T>(T*) {
     const T* const values = tensor.data_ptr<T>();
@@ -373,7 +375,7 @@ std::unique_ptr<CollectiveCase> make_collective(const CollectiveSetup& setup, co
   if (op == "all_gather") return all_gather(parts);
   if (op == "broadcast") return broadcast(parts);
   if (op == "all_to_all") return all_to_all(parts);
-  if (op != "reduce_scatter") throw Error("unknown collective " + in_quotes(op));
+  if (op != "reduce_scatter") throw Error("unknown collective " + quote(op));
   return traits.has_reduce_scatter ? reduce_scatter(parts) : composed_reduce_scatter(parts);
 }
 
@@ -381,7 +383,8 @@ void add_collectives(Registry& registry, RankContext& context) {
   const auto traits = std::make_shared<Traits>();
   for (const std::string op : kCollectives) {
     registry
-        .add(op, in_few_words([op, traits, &context](State& state) { measure(op, context, *traits, state); }))
+        .add(op, with_short_errors(
+                     [op, traits, &context](State& state) { measure(op, context, *traits, state); }))
         .summary("time of a c10d collective, from a barrier until the slowest rank ends")
         .axis("bytes", {1024, 65536, 1048576, 16777216})
         .axis("ranks", {2})
@@ -390,7 +393,9 @@ void add_collectives(Registry& registry, RankContext& context) {
         .metric("latency")
         .places_itself();
   }
-  registry.add("limit.exchange", in_few_words([&context](State& state) { measure_exchange(context, state); }))
+  registry
+      .add("limit.exchange",
+           with_short_errors([&context](State& state) { measure_exchange(context, state); }))
       .summary("time to send to the next rank of a machine while receiving as much, without a library")
       .axis("bytes", {1024, 65536, 1048576, 16777216})
       .axis("ranks", {2})

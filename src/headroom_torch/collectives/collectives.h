@@ -47,7 +47,7 @@ void fill_with(at::Tensor& tensor, const ExpectedValue& expected);
 void poison(at::Tensor& tensor);
 
 /// Returns "element 12 of 1024 is 3, not 5 (37 are wrong)"; empty if all are as expected.
-std::string what_is_wrong(const at::Tensor& tensor, const ExpectedValue& expected);
+std::string mismatch_text(const at::Tensor& tensor, const ExpectedValue& expected);
 
 struct CollectiveSetup {
   std::string op = "all_reduce";
@@ -65,7 +65,7 @@ class CollectiveCase {
   /// late.
   virtual double time(std::uint64_t calls) = 0;
   /// Empty if the results of the last call are right.
-  virtual std::string what_is_wrong() const = 0;
+  virtual std::string mismatch_text() const = 0;
 };
 
 struct CollectiveBackendTraits {

@@ -368,8 +368,7 @@ std::unique_ptr<Model> make_model(std::string_view name, std::uint64_t seed) {
   if (found != table.end()) return found->make(seed);
   std::vector<std::string> names;
   for (const ModelEntry& entry : table) names.emplace_back(entry.name);
-  throw Error("unknown model " + in_quotes(name) + did_you_mean(name, names) +
-              "; known: " + join(names, ", "));
+  throw Error("unknown model " + quote(name) + did_you_mean(name, names) + "; known: " + join(names, ", "));
 }
 
 void Model::move_to(c10::Device device) {

@@ -35,7 +35,7 @@ template <typename Start>
 void call(const dtensor::Group& group, const char* what, const char* op, const at::Tensor& data,
           Start&& start) {
   if (group.size() == 1) return;
-  dtensor::NotedCall note(group, op, at::toString(data.scalar_type()), data.numel(), data.numel());
+  dtensor::ScopedRingEntry note(group, op, at::toString(data.scalar_type()), data.numel(), data.numel());
   try {
     const auto work = start(*group.connection->backend);
     note.started();
@@ -213,8 +213,8 @@ class BucketReducer final : public GradientReducer {
       used[observed_[i]] = 1;
       order[i] = static_cast<std::int64_t>(observed_[i]);
     }
-    largest_of(group_, used);
-    copy_of_first(group_, order);
+    all_reduce_max(group_, used);
+    broadcast_from_first(group_, order);
     std::vector<std::size_t> chosen;
     for (const std::int64_t index : order) {
       if (index >= 0) chosen.push_back(static_cast<std::size_t>(index));
@@ -282,7 +282,7 @@ struct PendingCall::State {
   struct Account {
     Account(const dtensor::Group& group, const at::Tensor& flat)
         : note(group, "all_reduce", at::toString(flat.scalar_type()), flat.numel(), flat.numel()) {}
-    dtensor::NotedCall note;
+    dtensor::ScopedRingEntry note;
     std::atomic<std::int64_t> completed_ns = 0;
   };
 
@@ -335,25 +335,25 @@ PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat) {
   return pending;
 }
 
-void meet(const dtensor::Group& group) {
+void rank_barrier(const dtensor::Group& group) {
   dtensor::barrier(group);
   if (!group.device.is_cpu()) dtensor::await_device(group.device);
 }
 
-void copy_of_first(const dtensor::Group& group, at::Tensor tensor) {
+void broadcast_from_first(const dtensor::Group& group, at::Tensor tensor) {
   std::vector<at::Tensor> tensors{std::move(tensor)};
   call(group, "a broadcast", "broadcast", tensors[0],
        [&](CollectiveBackend& backend) { return backend.broadcast(tensors, {}); });
 }
 
-void copy_of_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
+void broadcast_from_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
   at::Tensor host = tensor_over(numbers);
-  const at::Tensor there = host.to(group.device);
-  copy_of_first(group, there);
-  if (!there.is_same(host)) host.copy_(there);
+  const at::Tensor on_device = host.to(group.device);
+  broadcast_from_first(group, on_device);
+  if (!on_device.is_same(host)) host.copy_(on_device);
 }
 
-void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
+void all_reduce_max(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
   at::Tensor host = tensor_over(numbers);
   std::vector<at::Tensor> tensors{host.to(group.device)};
   c10d::AllreduceOptions options;
@@ -366,7 +366,7 @@ void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers)
 void require_same(const dtensor::Group& group, std::uint64_t checksum, const std::string& what) {
   std::vector<std::int64_t> checksums(static_cast<std::size_t>(group.size()), -1);
   checksums[static_cast<std::size_t>(group.index)] = static_cast<std::int64_t>(checksum >> 1);
-  largest_of(group, checksums);
+  all_reduce_max(group, checksums);
   for (std::size_t i = 1; i < checksums.size(); ++i) {
     if (checksums[i] == checksums.front()) continue;
     throw Error(fmt::format("rank {} has {} than rank {}", group.ranks[i], what, group.ranks.front()));

@@ -67,10 +67,10 @@ PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat);
 
 // No-ops for a single rank. Throw Error if a rank is lost or late. Numbers on the CPU are exchanged through
 // the group's device.
-void meet(const dtensor::Group& group);  ///< a barrier
-void copy_of_first(const dtensor::Group& group, at::Tensor tensor);
-void copy_of_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
-void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
+void rank_barrier(const dtensor::Group& group);  ///< a barrier
+void broadcast_from_first(const dtensor::Group& group, at::Tensor tensor);
+void broadcast_from_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
+void all_reduce_max(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
 /// Throws Error on all ranks if a checksum differs from the first rank's: "rank 1 has `what` than rank 0".
 void require_same(const dtensor::Group& group, std::uint64_t checksum, const std::string& what);
 

@@ -162,11 +162,11 @@ class RoundColumns {
   }
 
  private:
-  struct Told {
+  struct ColumnValue {
     Column column;
     std::function<double(const TrainingRound&)> value;
   };
-  std::vector<Told> columns_;
+  std::vector<ColumnValue> columns_;
 };
 
 TrainingSetup setup_of(const ModelEntry& entry, const State& state) {
@@ -187,7 +187,7 @@ void conclude(const Training& training, State& state) {
   if (!unused.empty()) state.note("unused parameters", join(unused, ", "));
   state.note("loss", fmt::format("{:g}", training.loss()));
   if (!training.is_reducing()) return;
-  const auto told = [](const std::vector<double>& ns) {
+  const auto in_us = [](const std::vector<double>& ns) {
     std::vector<double> us;
     for (const double value : ns) us.push_back(value / kNsPerUs);
     return us;
@@ -196,8 +196,8 @@ void conclude(const Training& training, State& state) {
     const BucketHistory& bucket = training.buckets()[i];
     const NumberMap numbers{{"bytes", static_cast<double>(bucket.bytes)},
                             {"tensors", static_cast<double>(bucket.tensors)}};
-    state.series({fmt::format("bucket {} launched", i), "us", told(bucket.launched_ns), {}, numbers});
-    state.series({fmt::format("bucket {} completed", i), "us", told(bucket.completed_ns), {}, numbers});
+    state.series({fmt::format("bucket {} launched", i), "us", in_us(bucket.launched_ns), {}, numbers});
+    state.series({fmt::format("bucket {} completed", i), "us", in_us(bucket.completed_ns), {}, numbers});
   }
 }
 
@@ -211,22 +211,22 @@ Work work_of(Model& model, const TrainingSetup& setup, int ranks, int here) {
 
 void measure(const ModelEntry& entry, RankContext& context, double& reserved, State& state) {
   const TrainingSetup setup = setup_of(entry, state);
-  const std::int64_t asked = state.integer("ranks");
-  if (asked > context.place.size)
-    throw Error(fmt::format("cannot train on {} ranks in a world of {}", asked, context.place.size));
-  const auto ranks = static_cast<int>(asked);
+  const std::int64_t requested = state.integer("ranks");
+  if (requested > context.place.size)
+    throw Error(fmt::format("cannot train on {} ranks in a world of {}", requested, context.place.size));
+  const auto ranks = static_cast<int>(requested);
   if (context.place.rank >= ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
   if (!setup.ddp && ranks > 1)
     state.skip("without DDP each rank trains a separate model: measured on one rank only");
   const std::string transport = state.text("transport");
   if (transport != "gloo" && transport != "nccl")
-    throw Error("unknown transport " + in_quotes(transport) + ": expected gloo or nccl");
+    throw Error("unknown transport " + quote(transport) + ": expected gloo or nccl");
   const bool on_gpu = transport == "nccl";
   at::set_num_threads(state.threads());
-  keep_to_cpus_of_rank(context.place, state.threads());
+  pin_to_rank_cpus(context.place, state.threads());
   std::unique_ptr<Model> model = entry.make(setup.seed);
   const TrainingBytes bytes = training_bytes(*model, setup.batch_size, setup.image_size, setup.ddp);
-  const int here = on_gpu ? 1 : context.ranks_here(ranks);  // on a GPU, each rank has separate memory
+  const int here = on_gpu ? 1 : context.local_rank_count(ranks);  // on a GPU, each rank has separate memory
   Reservation reservation(reserved, static_cast<double>(bytes.kept) * here);
   require_memory(state, context.place, reserved, static_cast<double>(bytes.passing), here, on_gpu);
   state.note("library", fmt::format("libtorch {}", kTorchVersion));
@@ -359,7 +359,8 @@ Training::Training(TrainingSetup setup, std::unique_ptr<Model> model, dtensor::G
                          setup_.seed + static_cast<std::uint64_t>(group_.index));
   batch_ = {batch_.input.to(group_.device), batch_.target.to(group_.device)};
   optimizer_.emplace(model_->parameters(), Sgd::Settings{});
-  for (const Parameter& parameter : model_->parameters()) copy_of_first(group_, parameter.value.detach());
+  for (const Parameter& parameter : model_->parameters())
+    broadcast_from_first(group_, parameter.value.detach());
   if (!setup_.ddp) return;
   reducer_ = (setup_.reducer == "c10d" ? c10d_reducer : bucket_reducer)(model_->parameters(), group_,
                                                                         setup_.bucket_bytes);
@@ -389,7 +390,7 @@ TrainingRound Training::round() {
 }
 
 Training::Times Training::iterate(Reduction reduction) {
-  meet(group_);
+  rank_barrier(group_);
   clock_.restart();
   const Moment began = clock_.now();
   drop_gradients(*model_);
@@ -446,7 +447,7 @@ void Training::require_equal_replicas() const {
 void Training::record(const std::string& file, int count) {
   OpRecorder recorder(file, {clock_.is_cpu() ? "gloo" : "nccl",
                              group_.ranks[static_cast<std::size_t>(group_.index)], group_.size()});
-  meet(group_);
+  rank_barrier(group_);
   recorder.start();
   for (int i = 0; i < count; ++i) {
     if (i > 0) recorder.next_step();
@@ -464,7 +465,7 @@ void add_ddp(Registry& registry, RankContext& context) {
   const auto reserved = std::make_shared<double>(0);
   for (const ModelEntry& entry : model_table()) {
     Experiment& experiment = registry.add(std::string("ddp.") + entry.name,
-                                          in_few_words([&entry, &context, reserved](State& state) {
+                                          with_short_errors([&entry, &context, reserved](State& state) {
                                             measure(entry, context, *reserved, state);
                                           }));
     experiment.summary(entry.summary)

@@ -85,7 +85,7 @@ class CycleLoop final : public DispatchCase {
         order_(context.seed) {}
 
   void measure(State& state) override {
-    call_for_others();
+    run_external_calls();
     const Steps steps = take_steps();
     const std::map<std::string, double> instructions = count_instructions();
     declare(state, !steps.miss.empty(), instructions);
@@ -94,7 +94,7 @@ class CycleLoop final : public DispatchCase {
       double hit_ns = 0;
       for (; cycles > 0; --cycles) {
         hit_ns += cycle();
-        tell_steps(take_steps());
+        report_steps(take_steps());
         for (const auto& [kind, count] : instructions) columns_.at("instructions " + kind).add(count);
       }
       return hit_ns;
@@ -134,7 +134,7 @@ class CycleLoop final : public DispatchCase {
     std::shuffle(kinds.begin(), kinds.end(), order_);
     double local_ns = 0, miss_ns = 0, hit_ns = 0;
     for (const std::string_view kind : kinds) {
-      if (kind == "plain" && !operands_.whole.empty()) tell("plain", typical(operands_.whole, true));
+      if (kind == "plain" && !operands_.whole.empty()) add_us("plain", typical(operands_.whole, true));
       if (kind == "local" && !operands_.local.empty()) local_ns = typical(operands_.local, true);
       if (kind != "placed") continue;
       // A miss must differ from a hit only by the propagation.
@@ -143,17 +143,17 @@ class CycleLoop final : public DispatchCase {
       miss_ns = time_call(call_, operands_.placed);
       hit_ns = typical(operands_.placed, false);
     }
-    tell("miss", miss_ns);
-    tell("propagation", miss_ns - hit_ns);
+    add_us("miss", miss_ns);
+    add_us("propagation", miss_ns - hit_ns);
     if (!operands_.local.empty()) {
-      tell("local", local_ns);
-      tell("hit over local", hit_ns - local_ns);
-      tell("miss over local", miss_ns - local_ns);
+      add_us("local", local_ns);
+      add_us("hit over local", hit_ns - local_ns);
+      add_us("miss over local", miss_ns - local_ns);
     }
     return hit_ns;
   }
 
-  void tell(const std::string& column, double ns) { columns_.at(column).add(ns / kNsPerUs); }
+  void add_us(const std::string& column, double ns) { columns_.at(column).add(ns / kNsPerUs); }
 
   /// Returns the median. `may_be_fewer`: stop early for slow calls; not allowed if ranks communicate.
   double typical(const std::vector<at::Tensor>& operands, bool may_be_fewer) {
@@ -190,10 +190,10 @@ class CycleLoop final : public DispatchCase {
     return ns;
   }
 
-  void tell_steps(const Steps& steps) {
+  void report_steps(const Steps& steps) {
     for (std::size_t i = 0; i < steps.miss.size(); ++i) {
-      tell(fmt::format("miss {}", kSteps[i]), steps.miss[i]);
-      tell(fmt::format("hit {}", kSteps[i]), steps.hit[i]);
+      add_us(fmt::format("miss {}", kSteps[i]), steps.miss[i]);
+      add_us(fmt::format("hit {}", kSteps[i]), steps.hit[i]);
     }
   }
 
@@ -221,7 +221,7 @@ class CycleLoop final : public DispatchCase {
     return instructions;
   }
 
-  void call_for_others() {
+  void run_external_calls() {
     const auto count = to_integer(environment_variable("HEADROOM_DISPATCH_CALLS").value_or("0"));
     if (!count || *count < 1) return;
     for (const int times : {1, static_cast<int>(*count)}) {  // one call first, for one-time work
@@ -267,7 +267,7 @@ at::ScalarType scalar_type(const std::string& dtype) {
   if (dtype == "f32") return at::kFloat;
   if (dtype == "f64") return at::kDouble;
   if (dtype == "bf16") return at::kBFloat16;
-  throw Error("unknown dtype " + in_quotes(dtype) + ": expected f32, f64 or bf16");
+  throw Error("unknown dtype " + quote(dtype) + ": expected f32, f64 or bf16");
 }
 
 at::Tensor random_tensor(const DispatchContext& context, at::IntArrayRef sizes) {
@@ -470,7 +470,7 @@ void measure(const PanelOp& op, const RankContext& rank, Meshes& meshes, State& 
   context.setup = dispatch_setup_of([&](const char* axis) { return state.text(axis); });
   require_fit(context.setup, rank.place.size);
   context.mesh = meshes.mesh(context.setup.mesh, state.backend());
-  keep_to_cpus_of_rank(rank.place, state.threads());
+  pin_to_rank_cpus(rank.place, state.threads());
   at::set_num_threads(state.threads());
   context.placements = placements_of(context.setup);
   context.seed = state.seed();
@@ -511,7 +511,7 @@ void add_dispatch(Registry& registry, const RankContext& context) {
   for (const PanelOp& op : dispatch_panel()) {
     Experiment& experiment = registry.add(
         std::string("dispatch.") + op.name,
-        in_few_words([&op, &context, meshes](State& state) { measure(op, context, *meshes, state); }));
+        with_short_errors([&op, &context, meshes](State& state) { measure(op, context, *meshes, state); }));
     experiment.summary(op.summary)
         .backends({"gloo", "nccl"})
         .metric("latency")

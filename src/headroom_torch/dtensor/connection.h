@@ -22,13 +22,13 @@ struct Connection {
 };
 
 /// Records a collective in the group's ring, if any; as failed without completed().
-class NotedCall {
+class ScopedRingEntry {
  public:
-  NotedCall(const Group& group, std::string_view op, std::string_view dtype, std::int64_t elements_in,
-            std::int64_t elements_out);
-  ~NotedCall();
-  NotedCall(const NotedCall&) = delete;
-  NotedCall& operator=(const NotedCall&) = delete;
+  ScopedRingEntry(const Group& group, std::string_view op, std::string_view dtype, std::int64_t elements_in,
+                  std::int64_t elements_out);
+  ~ScopedRingEntry();
+  ScopedRingEntry(const ScopedRingEntry&) = delete;
+  ScopedRingEntry& operator=(const ScopedRingEntry&) = delete;
 
   void started();
   void completed();

@@ -58,7 +58,7 @@ at::Tensor replace(const at::Tensor& tensor, const Placements& placements) {
   return wrap(part, spec_for(part, *wrapper.mesh(), placements, spec.sizes));
 }
 
-at::Tensor rows_of_all(const Group& group, c10::IntArrayRef mine) {
+at::Tensor gathered_rows(const Group& group, c10::IntArrayRef mine) {
   const at::Tensor row = at::tensor(mine, at::kLong).unsqueeze(0);
   return group.size() == 1 ? row : all_gather(group, row.to(group.device), 0, group.size()).cpu();
 }
@@ -85,13 +85,13 @@ Sizes gathered_sizes(const at::Tensor& part, const DeviceMesh& mesh, const Place
     const Group& group = mesh.group(mesh_dim);
     const Placement placement = placements[static_cast<std::size_t>(mesh_dim)];
     // Checked first, because gathered rows must be equally long.
-    if (!rows_of_all(group, {part.dim()}).eq(part.dim()).all().item<bool>()) {
+    if (!gathered_rows(group, {part.dim()}).eq(part.dim()).all().item<bool>()) {
       throw Error(
           fmt::format("from_local: the ranks of {} have parts of different numbers of dimensions: pass parts "
                       "of one tensor",
                       group.name));
     }
-    const at::Tensor all = rows_of_all(group, sizes);
+    const at::Tensor all = gathered_rows(group, sizes);
     for (int dim = 0; dim < part.dim(); ++dim) {
       const at::Tensor held = all.select(1, dim).contiguous();
       if (placement.is_shard(dim)) {

@@ -28,7 +28,7 @@ void require_rows(const at::Tensor& indices, std::int64_t whole) {
 }
 
 /// `own` is relative to this rank's first row.
-at::Tensor strangers(const at::Tensor& own, const OwnRows& rows) {
+at::Tensor foreign_rows(const at::Tensor& own, const OwnRows& rows) {
   return own.lt(0).logical_or(own.ge(rows.count));
 }
 
@@ -37,7 +37,7 @@ void look_up(const c10::OperatorHandle& op, const OwnRows& rows, torch::jit::Sta
   IValue* const arguments = stack.data() + (stack.size() - kArguments);
   const at::Tensor weight = arguments[0].toTensor();
   const at::Tensor own = arguments[1].toTensor() - rows.first;
-  const at::Tensor foreign = strangers(own, rows);
+  const at::Tensor foreign = foreign_rows(own, rows);
   // A rank without rows looks up a dummy row.
   if (rows.count == 0) arguments[0] = at::zeros({1, weight.size(1)}, weight.options());
   arguments[1] = own.masked_fill(foreign, 0);
@@ -51,7 +51,7 @@ void sum_gradient(const c10::OperatorHandle& op, const OwnRows& rows, torch::jit
   const at::Tensor indices = arguments[1].toTensor();
   const std::int64_t padding = arguments[3].toInt();
   const at::Tensor own = indices - rows.first;
-  at::Tensor unused = strangers(own, rows);
+  at::Tensor unused = foreign_rows(own, rows);
   if (padding >= 0) unused = unused.logical_or(indices.eq(padding));
   // Indices of other rows go to an extra row, which is cut off.
   arguments[1] = own.masked_fill(unused, rows.count);

@@ -93,10 +93,10 @@ class PropagationCache {
   const OpTraits& traits(const c10::OperatorHandle& op);
 
  private:
-  struct AsItIs {
+  struct IdentityHash {
     std::size_t operator()(std::uint64_t hash) const { return hash; }
   };
-  ska::flat_hash_map<std::uint64_t, std::unique_ptr<Plan>, AsItIs> plans_;
+  ska::flat_hash_map<std::uint64_t, std::unique_ptr<Plan>, IdentityHash> plans_;
   ska::flat_hash_map<const void*, std::unique_ptr<const OpTraits>> ops_;
   std::size_t size_ = 0;
   std::uint64_t hits_ = 0;

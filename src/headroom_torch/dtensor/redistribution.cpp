@@ -12,7 +12,7 @@ namespace {
 template <typename Start>
 void finish(const Group& group, const char* what, const at::Tensor& in, const at::Tensor& out,
             Start&& start) {
-  NotedCall note(group, what, at::toString(in.scalar_type()), in.numel(), out.numel());
+  ScopedRingEntry note(group, what, at::toString(in.scalar_type()), in.numel(), out.numel());
   try {
     const auto work = start();
     note.started();

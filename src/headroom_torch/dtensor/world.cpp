@@ -49,7 +49,7 @@ std::shared_ptr<::gloo::transport::Device> device_of(const WorldOptions& world) 
   return address.empty() ? Gloo::createDefaultDevice() : Gloo::createDeviceForHostname(address);
 }
 
-c10::intrusive_ptr<c10d::Store> meet(const WorldOptions& options) {
+c10::intrusive_ptr<c10d::Store> connect_store(const WorldOptions& options) {
   c10d::TCPStoreOptions store;
   store.port = options.port;
   store.isServer = options.rank == 0 && !options.launcher_listens;
@@ -79,21 +79,21 @@ c10::intrusive_ptr<CollectiveBackend> connect_gloo(const c10::intrusive_ptr<c10d
 
 }  // namespace
 
-NotedCall::NotedCall(const Group& group, std::string_view op, std::string_view dtype,
-                     std::int64_t elements_in, std::int64_t elements_out)
+ScopedRingEntry::ScopedRingEntry(const Group& group, std::string_view op, std::string_view dtype,
+                                 std::int64_t elements_in, std::int64_t elements_out)
     : ring_(group.ring.get()) {
   if (ring_ != nullptr) call_ = ring_->begin(group.number, op, dtype, elements_in, elements_out);
 }
 
-NotedCall::~NotedCall() {
+ScopedRingEntry::~ScopedRingEntry() {
   if (ring_ != nullptr && !completed_) ring_->failed(call_);
 }
 
-void NotedCall::started() {
+void ScopedRingEntry::started() {
   if (ring_ != nullptr) ring_->started(call_);
 }
 
-void NotedCall::completed() {
+void ScopedRingEntry::completed() {
   if (ring_ != nullptr) ring_->completed(call_);
   completed_ = true;
 }
@@ -109,7 +109,7 @@ void refuse_call(const Group& group, std::string_view what, const std::exception
 
 void barrier(const Group& group) {
   if (group.size() < 2) return;
-  NotedCall note(group, "barrier", "", 0, 0);
+  ScopedRingEntry note(group, "barrier", "", 0, 0);
   try {
     const auto work = group.connection->backend->barrier({});
     note.started();
@@ -128,7 +128,7 @@ WorldPtr World::connect(const WorldOptions& options) {
   WorldPtr world(new World(options));
   if (options.size > 1) {
 #if HEADROOM_TORCH_HAS_GLOO
-    world->store_ = meet(options);
+    world->store_ = connect_store(options);
 #else
     throw Error(fmt::format(
         "a world of {} ranks needs gloo: install its headers (Debian: libgloo-dev; for a libtorch 2.x "

@@ -116,12 +116,12 @@ PackagedModule::PackagedModule(const std::string& path, std::size_t inputs)
     : path_(path), loader_(load(path)) {
   const std::vector<std::string> specs = loader_->get_call_spec();
   const auto spec = [&](std::size_t which) {
-    return with_context(in_quotes(path), [&] { return spec_of(specs, which); });
+    return with_context(quote(path), [&] { return spec_of(specs, which); });
   };
   results_ = spec(1);
   const std::optional<CallSpec> arguments = spec(0);
   if (!arguments || arguments->size() == inputs) return;
-  throw Error(fmt::format("{} takes {} input{}, not {}: use one --input for each, in order", in_quotes(path),
+  throw Error(fmt::format("{} takes {} input{}, not {}: use one --input for each, in order", quote(path),
                           arguments->size(), arguments->size() == 1 ? "" : "s", inputs));
 }
 
@@ -165,19 +165,19 @@ LoadedModule load_package(const std::string& path, [[maybe_unused]] std::size_t 
     throw Error(
         fmt::format("{} is not an AOTInductor package that libtorch {} can load: {}; "
                     "torch._inductor.aoti_compile_and_package writes one",
-                    in_quotes(path), kTorchVersion, failure_text(error)));
+                    quote(path), kTorchVersion, failure_text(error)));
   }
 #else
   throw Error(
       fmt::format("{} is an AOTInductor package: it needs libtorch 2.5 or newer, this headroom-torch was "
                   "built with {} (docs/how-to/torch.md: how to build it with another)",
-                  in_quotes(path), kTorchVersion));
+                  quote(path), kTorchVersion));
 #endif
 }
 
 void require_inputs(const std::string& path, const torch::jit::Module& module, std::size_t inputs) {
   const auto forward = module.find_method("forward");
-  if (!forward) throw Error(in_quotes(path) + " has no method forward() to call");
+  if (!forward) throw Error(quote(path) + " has no method forward() to call");
   std::vector<std::string> wanted;
   std::size_t least = 0;
   for (const c10::Argument& argument : forward->function().getSchema().arguments()) {
@@ -187,7 +187,7 @@ void require_inputs(const std::string& path, const torch::jit::Module& module, s
   }
   if (inputs >= least && inputs <= wanted.size()) return;
   throw Error(fmt::format("{}: forward({}) got {} input{}: use one --input for each, in this order",
-                          in_quotes(path), join(wanted, ", "), inputs, inputs == 1 ? "" : "s"));
+                          quote(path), join(wanted, ", "), inputs, inputs == 1 ? "" : "s"));
 }
 
 torch::jit::Module load_script(const std::string& path) {
@@ -198,7 +198,7 @@ torch::jit::Module load_script(const std::string& path) {
   } catch (const std::exception& error) {
     throw Error(
         fmt::format("{} is not a TorchScript module that libtorch {} can read: {}; torch.jit.save writes one",
-                    in_quotes(path), kTorchVersion, failure_text(error)));
+                    quote(path), kTorchVersion, failure_text(error)));
   }
 }
 
@@ -211,20 +211,20 @@ LoadedModule load_module(const std::string& path, std::size_t inputs) {
   return ScriptModule(std::move(module));
 }
 
-struct OfferedModule {
+struct RegisteredModule {
   std::string name;  ///< also the backend's name
   std::string path;
   LoadedModule program;
 };
 
-struct OfferedModules {
-  std::vector<OfferedModule> modules;
+struct RegisteredModules {
+  std::vector<RegisteredModule> modules;
   std::vector<TensorSpec> inputs;
 };
 
 /// First the module must answer without NaN and three times alike, by when TorchScript has compiled it.
 /// Counts FLOPs in the first call. Cold applies only to the inputs. Throws Error and WrongAnswer.
-void measure_module(State& state, OfferedModules& offered);
+void measure_module(State& state, RegisteredModules& registered);
 
 namespace {
 
@@ -327,9 +327,10 @@ void verify(State& state, const Answer& first, const std::function<Answer()>& ag
   state.after_samples([check, again] { check(again()); });
 }
 
-void describe(State& state, const OfferedModules& offered, const OfferedModule& module, const char* kind) {
-  for (std::size_t i = 0; i < offered.inputs.size(); ++i) {
-    const TensorSpec& spec = offered.inputs[i];
+void describe(State& state, const RegisteredModules& registered, const RegisteredModule& module,
+              const char* kind) {
+  for (std::size_t i = 0; i < registered.inputs.size(); ++i) {
+    const TensorSpec& spec = registered.inputs[i];
     const bool is_float = spec.dtype.find('f') != std::string::npos;
     state.input(std::to_string(i), to_string(spec) + (is_float ? " normal(0,1)" : " uniform"));
   }
@@ -361,7 +362,7 @@ Answer answer_to(Program& program, const typename Program::Inputs& inputs) {
   return answer_of(program.value_of(program(inputs)));
 }
 
-std::string difference_text(OfferedModule& first, const std::vector<at::Tensor>& inputs,
+std::string difference_text(RegisteredModule& first, const std::vector<at::Tensor>& inputs,
                             const Answer& answer) {
   try {
     const Answer expected = std::visit(
@@ -379,19 +380,20 @@ std::string difference_text(OfferedModule& first, const std::vector<at::Tensor>&
 }
 
 template <typename Program>
-void measure_program(State& state, OfferedModules& offered, const OfferedModule& module, Program& program) {
-  const std::vector<at::Tensor> inputs = random_inputs(offered.inputs, state.seed());
-  const auto rotation = rotated<Program>(state, offered.inputs, inputs);
+void measure_program(State& state, RegisteredModules& registered, const RegisteredModule& module,
+                     Program& program) {
+  const std::vector<at::Tensor> inputs = random_inputs(registered.inputs, state.seed());
+  const auto rotation = rotated<Program>(state, registered.inputs, inputs);
   understandable([&] { program.require(rotation.front()); });
   const auto answer = [&] { return understandable([&] { return answer_to(program, rotation.front()); }); };
   typename Program::Results results;
   const FlopCount count =
       count_flops([&] { results = understandable([&] { return program(rotation.front()); }); });
   const Answer first = answer_of(program.value_of(results));
-  describe(state, offered, module, Program::kKind);
-  report(state, count, first, offered.inputs);
+  describe(state, registered, module, Program::kKind);
+  report(state, count, first, registered.inputs);
   verify(state, first, answer);
-  OfferedModule& baseline = offered.modules.front();
+  RegisteredModule& baseline = registered.modules.front();
   if (&baseline != &module)
     state.note("difference_to_" + baseline.name, difference_text(baseline, inputs, first));
   state.measure([&](std::size_t copy) { program(rotation[copy]); });
@@ -407,7 +409,7 @@ Request parse(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     const std::string& option = arguments[i];
     if (option != "--module" && option != "--input") {
-      throw Error("headroom-torch takes --module FILE and --input SPEC, not " + in_quotes(option));
+      throw Error("headroom-torch takes --module FILE and --input SPEC, not " + quote(option));
     }
     if (i + 1 == arguments.size()) throw Error(option + " needs a value");
     if (option == "--module") {
@@ -467,24 +469,24 @@ double largest_difference(const Answer& answer, const Answer& expected) {
   return largest;
 }
 
-void measure_module(State& state, OfferedModules& offered) {
+void measure_module(State& state, RegisteredModules& registered) {
   use_threads_of(state);
   const at::NoGradGuard no_grad;
-  const auto module = std::ranges::find(offered.modules, state.backend(), &OfferedModule::name);
-  if (module == offered.modules.end()) throw Error("there is no module " + state.backend());
-  std::visit([&](auto& program) { measure_program(state, offered, *module, program); }, module->program);
+  const auto module = std::ranges::find(registered.modules, state.backend(), &RegisteredModule::name);
+  if (module == registered.modules.end()) throw Error("there is no module " + state.backend());
+  std::visit([&](auto& program) { measure_program(state, registered, *module, program); }, module->program);
 }
 
-void offer_modules(Registry& registry, const std::vector<std::string>& arguments) {
+void register_modules(Registry& registry, const std::vector<std::string>& arguments) {
   const Request request = parse(arguments);
   const std::vector<std::string> names = names_of(request.files);
-  auto offered = std::make_shared<OfferedModules>();
-  offered->inputs = request.inputs;
+  auto registered = std::make_shared<RegisteredModules>();
+  registered->inputs = request.inputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    offered->modules.push_back(
+    registered->modules.push_back(
         {names[i], request.files[i], load_module(request.files[i], request.inputs.size())});
   }
-  registry.add("module", [offered](State& state) { measure_module(state, *offered); })
+  registry.add("module", [registered](State& state) { measure_module(state, *registered); })
       .summary("programs from files, called with random inputs")
       .axis(Axis{"input", Axis::Kind::kText, {inputs_text(request.inputs)}})
       .backends(names);

@@ -116,6 +116,6 @@ double largest_difference(const Answer& answer, const Answer& expected);
 
 /// Registry::TakeArguments: parses "--module FILE" and "--input SPEC" (tensor_spec.h), each any number of
 /// times. Adds the experiment "module", with a backend per module, named after its file. Throws Error.
-void offer_modules(Registry& registry, const std::vector<std::string>& arguments);
+void register_modules(Registry& registry, const std::vector<std::string>& arguments);
 
 }  // namespace headroom::torch_runner

@@ -20,7 +20,7 @@ const dtensor::Group& RankContext::first(int ranks, const std::string& name, dte
   return groups_.emplace(key, world->group(all, name, transport)).first->second;
 }
 
-Experiment::Function in_few_words(Experiment::Function run) {
+Experiment::Function with_short_errors(Experiment::Function run) {
   return [run = std::move(run)](State& state) {
     try {
       run(state);

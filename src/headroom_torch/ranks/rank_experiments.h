@@ -26,13 +26,13 @@ class RankContext {
   /// Connects once for each `name` (for messages) and transport. All `ranks` ranks must call it in the same
   /// order.
   const dtensor::Group& first(int ranks, const std::string& name, dtensor::Transport transport);
-  int ranks_here(int ranks) const { return std::min(place.local_size.value_or(place.size), ranks); }
+  int local_rank_count(int ranks) const { return std::min(place.local_size.value_or(place.size), ranks); }
 
  private:
   std::map<std::tuple<int, std::string, dtensor::Transport>, dtensor::Group> groups_{};
 };
 
-Experiment::Function in_few_words(Experiment::Function run);
+Experiment::Function with_short_errors(Experiment::Function run);
 
 /// An experiment per collective, over bytes, ranks (the first of the world; the others idle) and dtype.
 /// `context` must outlive the registry, here and below.

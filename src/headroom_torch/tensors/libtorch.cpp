@@ -16,7 +16,7 @@ namespace headroom::torch_runner {
 namespace {
 
 /// Matches "RuntimeError: ...", "torch.jit.Error: ...", "AssertionError: ...".
-bool names_an_error(std::string_view line) {
+bool is_error_line(std::string_view line) {
   const std::size_t colon = line.find(": ");
   if (colon == std::string_view::npos) return false;
   const std::string_view name = line.substr(0, colon);
@@ -26,7 +26,7 @@ bool names_an_error(std::string_view line) {
          });
 }
 
-bool begins_a_backtrace(std::string_view line) {
+bool is_backtrace_line(std::string_view line) {
   return line.starts_with("Exception raised from") || line.starts_with("frame #");
 }
 
@@ -52,17 +52,17 @@ std::string failure_text(const std::exception& error) {
   const std::string text = from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
   std::vector<std::string> lines;
   for (const std::string& line : split(text, '\n')) {
-    if (begins_a_backtrace(line)) break;
+    if (is_backtrace_line(line)) break;
     if (!trimmed(line).empty()) lines.emplace_back(trimmed(line));
   }
   if (lines.empty()) return "an error without a message";
-  const auto named = std::find_if(lines.rbegin(), lines.rend(), names_an_error);
+  const auto named = std::find_if(lines.rbegin(), lines.rend(), is_error_line);
   return named == lines.rend() ? lines.front() : *named;
 }
 
 std::optional<BlasLibrary> torch_blas() {
   if (at::hasMKL()) return BlasLibrary{"MKL", version_of_mkl(at::get_mkl_version()), file_of_libtorch()};
-  return blas_in_process();
+  return loaded_blas();
 }
 
 }  // namespace headroom::torch_runner

@@ -30,7 +30,7 @@ at::ScalarType scalar_type(const std::string& dtype) {
   for (const auto& [name, type] : kTypes) {
     if (dtype == name) return type;
   }
-  throw Error("headroom-torch does not support dtype " + in_quotes(dtype));
+  throw Error("headroom-torch does not support dtype " + quote(dtype));
 }
 
 /// The smallest number that bf16 cannot add 1 to.

@@ -157,7 +157,7 @@ void add_verdict(const JobCollectives& job, std::span<const RankResult> ranks, A
   const double cost_ns = *worst / job.steps;
   result.headlines = {{"straggler_cost", Kind::kTimeNs, true, cost_ns, ""},
                       {"straggler_cost_share", Kind::kShare, true, cost_ns / job.step_ns, ""}};
-  if (cost_ns < kLeastStraggler * job.step_ns) {
+  if (cost_ns < kMinStragglerShare * job.step_ns) {
     result.answer.push_back(
         fmt::format("no straggler: without the latest rank, an iteration of {} would be only {} shorter",
                     format_time_ns(job.step_ns), format_time_ns(cost_ns)));

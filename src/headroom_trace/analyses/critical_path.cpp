@@ -179,12 +179,12 @@ Window annotation_window(const Trace& trace, const AnalysisOptions& options) {
   const std::string text = options.text("annotation");
   const std::vector<Window> found = annotated(trace, text);
   if (found.empty())
-    throw Error(fmt::format("--annotation {}: no annotation of the trace contains it", in_quotes(text)));
+    throw Error(fmt::format("--annotation {}: no annotation of the trace contains it", quote(text)));
   const std::size_t middle = found.size() / 2;
   const double number = options.number("step", static_cast<double>(middle));
   if (number < 0 || number >= static_cast<double>(found.size()))
     throw Error(fmt::format("--step {}: the trace has {} annotations with {}: give 0 to {}",
-                            options.text("step"), found.size(), in_quotes(text), found.size() - 1));
+                            options.text("step"), found.size(), quote(text), found.size() - 1));
   return found[static_cast<std::size_t>(number)];
 }
 
@@ -192,7 +192,7 @@ Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::v
   const Trace& trace = index.trace();
   if (options.flag("annotation")) return annotation_window(trace, options);
   const std::vector<Step>& all = index.steps().steps;
-  const Extent extent = whole_extent(trace);
+  const Extent extent = trace_extent(trace);
   const Window whole{"the whole trace", {extent.start_ns, extent.end_ns}};
   const std::string asked = options.text("step");
   if (asked == "all") return whole;
@@ -330,7 +330,7 @@ void add_notes(const TraceIndex& index, const ClassSums& sums, std::int64_t path
     notes.push_back(
         fmt::format("{} of {} synchronisations refer to a call or event record that is not in the file",
                     syncs.unmatched.size(), index.trace().syncs.size()));
-  const std::int64_t unknown = sums[static_cast<std::size_t>(path_class(HostDoing::kNotRecorded))].time_ns;
+  const std::int64_t unknown = sums[static_cast<std::size_t>(path_class(HostActivity::kNotRecorded))].time_ns;
   if (unknown > path_ns / 10)
     notes.push_back(fmt::format(
         "{:.0f} % of the path is not recorded: Python outside operators, or work without a recorded launch",
@@ -409,7 +409,7 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
       job_path(paths, matches.matched, clock_offsets(ranks.size(), matches.matched));
   add_job_notes(ranks, matches, result);
   if (path.empty()) return result;
-  result.answer.push_back(job_path_answer(path, ranks));
+  result.answer.push_back(job_path_sentence(path, ranks));
   DataTable stretches = job_path_table(path, ranks, options.top);
   if (stretches.rows.size() < path.size())
     result.notes.push_back(fmt::format("the job's path has {} stretches; the longest {} are shown",

@@ -123,9 +123,9 @@ void add_summary(const TraceIndex& index, TraceFindings found, AnalysisResult& r
 AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
   AnalysisResult result;
-  if (std::string missing = what_is_missing(trace); !missing.empty())
+  if (std::string missing = missing_data_text(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
-  if (is_memory_alone(trace)) {
+  if (has_only_memory(trace)) {
     AnalysisResult memory = find_analysis("memory")->analyze(index, options);
     memory.notes.insert(memory.notes.begin(), result.notes.begin(), result.notes.end());
     return memory;
@@ -195,10 +195,10 @@ constexpr AnalysisOption kFindingOptions[] = {
 AnalysisResult analyze_findings(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
   AnalysisResult result;
-  if (std::string missing = what_is_missing(trace); !missing.empty())
+  if (std::string missing = missing_data_text(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
   add_summary(index, add_findings(index, options.top, result, options.text("without")), result);
-  if (is_memory_alone(trace)) {
+  if (has_only_memory(trace)) {
     result.standing.clear();
     result.answer = {no_gpu_work(trace)};
   }

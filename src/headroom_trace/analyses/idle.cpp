@@ -83,14 +83,14 @@ std::vector<Parts> by_device(const IdleCulprits& culprits) {
 }
 
 struct StepCulprit {
-  HostDoing doing = HostDoing::kNotRecorded;
+  HostActivity doing = HostActivity::kNotRecorded;
   NameId place = kNoName;
   std::int64_t idle_ns = 0, longest_ns = 0, parts = 0;
 };
 
 std::vector<StepCulprit> culprits_of(const Trace& trace, const HostOrder& host,
                                      std::span<const Parts> devices, const Step& step) {
-  std::map<std::pair<HostDoing, NameId>, StepCulprit> found;
+  std::map<std::pair<HostActivity, NameId>, StepCulprit> found;
   for (const Parts parts : devices) {
     auto part =
         std::ranges::upper_bound(parts, step.start_ns, {}, [](const IdlePart& one) { return one.time.end; });
@@ -422,7 +422,7 @@ AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& opti
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const auto threshold_ns = options.whole_time_ns("threshold", kHtaThresholdNs);
+  const auto threshold_ns = options.rounded_time_ns("threshold", kHtaThresholdNs);
   const std::vector<std::uint32_t>& launch = index.launches();
   const std::vector<std::uint32_t>& op = index.ops();
   const std::vector<GpuWork> on_devices = work_by_device(index.work()), on_streams = work_by_stream(trace);
@@ -555,7 +555,7 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
   const std::vector<Step> found = steps_or_all(index, result.notes);
   const std::vector<DeviceTimes>& devices = index.devices();
   std::optional<Spans> busy;
-  if (std::string text = behind_note(index.steps()); !text.empty()) {
+  if (std::string text = device_behind_note(index.steps()); !text.empty()) {
     result.notes.push_back(std::move(text));
   } else {
     busy.emplace();

@@ -33,7 +33,7 @@ KernelsBy kernels_by(const AnalysisOptions& options) {
   for (const auto& [name, by] : kChoices) {
     if (text == name) return by;
   }
-  throw Error(fmt::format("--by {}: give name, type, shape or op", in_quotes(text)));
+  throw Error(fmt::format("--by {}: give name, type, shape or op", quote(text)));
 }
 
 struct KernelGroup {

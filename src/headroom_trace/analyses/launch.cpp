@@ -299,8 +299,8 @@ AnalysisResult analyze_launch(const TraceIndex& index, const AnalysisOptions& op
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const auto call_cutoff = options.whole_time_ns("call-cutoff", kDefaultCallCutoffNs);
-  const auto delay_cutoff = options.whole_time_ns("delay-cutoff", kDefaultDelayCutoffNs);
+  const auto call_cutoff = options.rounded_time_ns("call-cutoff", kDefaultCallCutoffNs);
+  const auto delay_cutoff = options.rounded_time_ns("delay-cutoff", kDefaultDelayCutoffNs);
   const Launches found(trace);
   result.tables = {launch_spread_table(found),
                    launch_functions_table(found, call_cutoff, delay_cutoff),

@@ -178,9 +178,8 @@ void add_rows(const Trace& trace, const DeviceMemory& device, const std::vector<
   for (std::size_t i = 0; i < shown; ++i) {
     const StackMemory& one = stacks[i];
     const std::string_view stack = one.stack == kNoName ? std::string_view() : trace.names[one.stack];
-    std::vector<Cell> row =
-        start_of_row(device, stack.empty() ? "no stack in the file" : std::string(own_line_of(stack)),
-                     one.bytes, all_bytes);
+    std::vector<Cell> row = start_of_row(
+        device, stack.empty() ? "no stack in the file" : std::string(user_line(stack)), one.bytes, all_bytes);
     const auto at = [](const std::optional<std::int64_t>& ns) { return ns ? Cell{*ns} : Cell{}; };
     row.insert(row.end(), {one.allocations, at(one.first_ns), at(one.last_ns),
                            stack.empty() ? Cell{} : Cell{std::string(stack)}});
@@ -418,8 +417,7 @@ std::string failure_text(const Trace& trace, const MemoryPool& pool) {
   std::string text = fmt::format("{} {} was out of memory", device_type_name(pool.device_type), pool.device);
   if (pool.out_of_memory > 1) text += fmt::format(" {} times, the last", pool.out_of_memory);
   text += fmt::format(" for {}", bytes(pool.wanted_bytes));
-  if (pool.wanted_stack != kNoName)
-    text += fmt::format(" at {}", own_line_of(trace.names[pool.wanted_stack]));
+  if (pool.wanted_stack != kNoName) text += fmt::format(" at {}", user_line(trace.names[pool.wanted_stack]));
   text += fmt::format(": the device had {} free; of the {} reserved at the end {} are free, {} in one block",
                       bytes(pool.device_free_bytes), bytes(pool.reserved_bytes), bytes(free),
                       bytes(pool.largest_free_bytes));
@@ -512,7 +510,7 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
   const std::vector<BandwidthSeries> series = bandwidth_series(found);
   const MemoryHistory history = memory_history(trace);
   AnalysisResult result;
-  const bool is_alone = is_memory_alone(trace);
+  const bool is_alone = has_only_memory(trace);
   if (!is_alone) result.tables = {transfers_table(trace, found), bandwidth_table(series)};
   result.tables.push_back(allocator_table(trace, history));
   result.tables.push_back(allocations_table(history, options.top));

@@ -37,7 +37,7 @@ struct OpTree {
   std::vector<std::int64_t> device_total_ns;  ///< with the children's
   /// Representative: the call itself, or its parent's if it is the only child of a parent of the same name
   /// (torch counts aten::arange in aten::arange once) or belongs to the profiler.
-  std::vector<std::uint32_t> stand_in;
+  std::vector<std::uint32_t> representative;
   std::int64_t unattributed_device_ns = 0;
 };
 
@@ -45,7 +45,7 @@ constexpr CategoryMask kCalls = mask_of(Category::kCpuOp) | mask_of(Category::kU
                                 mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
 /// Calls that torch omits.
-bool is_of_profiler(std::string_view name) {
+bool is_profiler_event(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{"profiler::_record_function_enter",
                                                    "profiler::_record_function_enter_new",
                                                    "profiler::_record_function_exit",
@@ -88,18 +88,19 @@ void add_device_times(const TraceIndex& index, OpTree& tree) {
   }
 }
 
-void find_stand_ins(const Trace& trace, OpTree& tree) {
+void find_representatives(const Trace& trace, OpTree& tree) {
   const std::vector<NameId>& name = trace.events.name;
   std::vector<std::uint32_t> children(trace.events.size(), 0);
   for (const std::uint32_t call : tree.calls) {
-    if (tree.parent[call] != kNone && !is_of_profiler(trace.names[name[call]])) ++children[tree.parent[call]];
+    if (tree.parent[call] != kNone && !is_profiler_event(trace.names[name[call]]))
+      ++children[tree.parent[call]];
   }
-  tree.stand_in.assign(trace.events.size(), kNone);
+  tree.representative.assign(trace.events.size(), kNone);
   for (const std::uint32_t call : tree.calls) {
     const std::uint32_t parent = tree.parent[call];
     const bool is_folded = parent != kNone && ((name[parent] == name[call] && children[parent] == 1) ||
-                                               is_of_profiler(trace.names[name[call]]));
-    tree.stand_in[call] = is_folded ? tree.stand_in[parent] : call;
+                                               is_profiler_event(trace.names[name[call]]));
+    tree.representative[call] = is_folded ? tree.representative[parent] : call;
   }
 }
 
@@ -110,7 +111,7 @@ OpsBy ops_by(const AnalysisOptions& options) {
   if (text == "name") return OpsBy::kName;
   if (text == "shape") return OpsBy::kShape;
   if (text == "stack") return OpsBy::kStack;
-  throw Error(fmt::format("--by {}: give name, shape or stack", in_quotes(text)));
+  throw Error(fmt::format("--by {}: give name, shape or stack", quote(text)));
 }
 
 struct OpGroup {
@@ -150,9 +151,9 @@ OpTree op_tree(const TraceIndex& index) {
   tree.parent = std::move(host.parent);
   tree.device_ns.assign(events.size(), 0);
   add_device_times(index, tree);
-  find_stand_ins(trace, tree);
+  find_representatives(trace, tree);
   std::erase_if(tree.calls, [&](std::uint32_t call) {
-    return tree.parent[call] == kNone && is_of_profiler(trace.names[events.name[call]]);
+    return tree.parent[call] == kNone && is_profiler_event(trace.names[events.name[call]]);
   });
   return tree;
 }
@@ -239,12 +240,12 @@ class Averages {
   }
 
   void add(std::uint32_t call) {
-    const std::uint32_t stand_in = tree_.stand_in[call], place = group_of(stand_in);
+    const std::uint32_t representative = tree_.representative[call], place = group_of(representative);
     OpGroup& group = groups[place];
     group.self_cpu = saturating_add(group.self_cpu, tree_.self_ns[call]);
     group.self_device = saturating_add(group.self_device, tree_.device_ns[call]);
     const bool is_inside = enter(call, place);
-    if (stand_in != call) return;
+    if (representative != call) return;
     ++group.calls;
     if (is_inside) return;
     group.cpu = saturating_add(group.cpu, trace_.events.duration_ns[call]);
@@ -263,7 +264,7 @@ std::int64_t OpGroup::*sort_key(const AnalysisOptions& options, bool has_device_
   for (const auto& [name, member] : kChoices) {
     if (text == name) return member;
   }
-  throw Error(fmt::format("--sort {}: give self-cpu, cpu, self-device, device or calls", in_quotes(text)));
+  throw Error(fmt::format("--sort {}: give self-cpu, cpu, self-device, device or calls", quote(text)));
 }
 
 DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t self_cpu,

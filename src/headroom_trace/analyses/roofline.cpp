@@ -46,8 +46,8 @@ DevicePeaks peaks_of(const Trace& trace, const AnalysisOptions& options, std::ve
   const std::string name = options.text("peaks-of", device_name(trace, device));
   const DevicePeaks* known = find_device_peaks(name, options.flag("peaks-of") ? 0 : memory_of(trace, device));
   if (known == nullptr && options.flag("peaks-of"))
-    throw Error(fmt::format("--peaks-of {}: unknown device; give --peak-flops and --peak-bandwidth",
-                            in_quotes(name)));
+    throw Error(
+        fmt::format("--peaks-of {}: unknown device; give --peak-flops and --peak-bandwidth", quote(name)));
   DevicePeaks peaks = known == nullptr ? DevicePeaks{} : *known;
   if (options.flag("peak-flops")) {
     const double flops = positive(options, "peak-flops");
@@ -61,7 +61,7 @@ DevicePeaks peaks_of(const Trace& trace, const AnalysisOptions& options, std::ve
     notes.push_back(
         fmt::format("the peaks of {} are unknown, so there is no roofline: give --peak-flops and "
                     "--peak-bandwidth, or --peaks-of",
-                    name.empty() ? "the device, which the file does not name," : in_quotes(name)));
+                    name.empty() ? "the device, which the file does not name," : quote(name)));
   } else if (known != nullptr) {
     notes.push_back(fmt::format("roofline of {} from its data sheet: {} TFLOP/s in f16, {} in f32, {} GB/s",
                                 peaks.name, format_number(peaks.f16 / 1e12), format_number(peaks.f32 / 1e12),
@@ -72,7 +72,7 @@ DevicePeaks peaks_of(const Trace& trace, const AnalysisOptions& options, std::ve
 
 Cell compact_cell(const Trace& trace, NameId text) {
   if (text == kNoName) return {};
-  return on_one_line(trace.names[text]);
+  return single_line(trace.names[text]);
 }
 
 bool has_roof(const RooflineRow& row, const DevicePeaks& peaks) {

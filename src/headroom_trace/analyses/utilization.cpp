@@ -123,7 +123,7 @@ AnalysisResult analyze_utilization(const TraceIndex& index, const AnalysisOption
   const std::int64_t matmul_ns = total_length(matmul);
   result.tables = {device_table(trace, devices, matmul), matmul_table(trace, work, matmul_ns, sum)};
   if (DataTable within = steps_table(index.steps(), devices); within.rows.empty()) {
-    result.notes.push_back(index.steps().is_device_behind() ? behind_note(index.steps())
+    result.notes.push_back(index.steps().is_device_behind() ? device_behind_note(index.steps())
                                                             : "no steps in the file: no figures per step");
   } else {
     result.tables.push_back(std::move(within));
@@ -298,7 +298,7 @@ std::vector<Spans> windows_of(const TraceIndex& index, std::vector<std::string>&
   }
   if (Spans stepped = merged(std::move(spans)); !stepped.empty())
     return std::vector<Spans>(index.work().devices.size(), stepped);
-  notes.push_back(is_behind ? behind_note(index.steps()) + "; shares are of each device's own span"
+  notes.push_back(is_behind ? device_behind_note(index.steps()) + "; shares are of each device's own span"
                             : "no steps in the file: shares are of each device's own span");
   std::vector<Spans> windows;
   for (const DeviceTimes& times : index.devices())

@@ -7,7 +7,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/columns/name_answers.h"
+#include "headroom_trace/columns/name_predicate.h"
 #include "headroom_trace/columns/process_spaces.h"
 
 namespace headroom::trace {
@@ -97,7 +97,7 @@ void for_each_launch_call(const Trace& trace,
                           const std::function<void(std::uint32_t call, bool has_work)>& take) {
   const Events& events = trace.events;
   CallsByCorrelation launched(trace, {}, 0);
-  NameAnswers is_launch(
+  NamePredicate is_launch(
       trace, [](std::string_view name) { return contains(name, "Launch") && !contains(name, "HostFunc"); });
   for (std::uint32_t event = 0; event < events.size(); ++event) {
     if ((mask_of(events.category[event]) & kLaunchers) == 0) continue;
@@ -114,7 +114,7 @@ std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std
 std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch,
                                          const std::vector<std::uint32_t>& parent) {
   const ProcessSpaces spaces = process_spaces(trace);
-  NameAnswers is_graph_launch(trace, [](std::string_view name) { return contains(name, "GraphLaunch"); });
+  NamePredicate is_graph_launch(trace, [](std::string_view name) { return contains(name, "GraphLaunch"); });
   std::vector<std::unordered_map<std::int64_t, std::uint32_t>> by_external_id(spaces.count);
   for (const OpDetail& op : trace.ops) {
     if (op.external_id > 0 && trace.events.category[op.event] == Category::kCpuOp)
@@ -145,28 +145,30 @@ std::vector<bool> matmul_or_convolution(const Trace& trace) {
       parents(trace, mask_of(Category::kCpuOp),
               mask_of(Category::kCpuOp) | mask_of(Category::kRuntime) | mask_of(Category::kDriver));
   const std::vector<std::uint32_t> op = launching_ops(trace, launches(trace), parent);
-  NameAnswers kernel_says(trace, is_matmul_or_convolution_kernel),
-      op_says(trace, is_matmul_or_convolution_op), is_generic(trace, is_generic_kernel);
-  std::vector<std::uint8_t> chain_says(events.size(), 0);
+  NamePredicate is_matmul_kernel(trace, is_matmul_or_convolution_kernel),
+      is_matmul_op(trace, is_matmul_or_convolution_op), is_generic(trace, is_generic_kernel);
+  std::vector<std::uint8_t> is_in_matmul_op(events.size(), 0);
   for (const std::uint32_t of : nesting_order(trace, mask_of(Category::kCpuOp)))
-    chain_says[of] = op_says(events.name[of]) || (parent[of] != kNone && chain_says[parent[of]] != 0);
+    is_in_matmul_op[of] =
+        is_matmul_op(events.name[of]) || (parent[of] != kNone && is_in_matmul_op[parent[of]] != 0);
   std::vector<bool> rows(trace.gpu.size(), false);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
     if (events.category[event] != Category::kKernel) continue;
     const NameId name = events.name[event];
-    const bool is_of_op = op[row] != kNone && chain_says[op[row]] != 0;
-    rows[row] = is_of_op ? !is_generic(name) : kernel_says(name);
+    const bool is_of_op = op[row] != kNone && is_in_matmul_op[op[row]] != 0;
+    rows[row] = is_of_op ? !is_generic(name) : is_matmul_kernel(name);
   }
   return rows;
 }
 
 std::vector<bool> matmul_or_convolution_by_name(const Trace& trace) {
-  NameAnswers kernel_says(trace, is_matmul_or_convolution_kernel);
+  NamePredicate is_matmul_kernel(trace, is_matmul_or_convolution_kernel);
   std::vector<bool> rows(trace.gpu.size(), false);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
-    rows[row] = trace.events.category[event] == Category::kKernel && kernel_says(trace.events.name[event]);
+    rows[row] =
+        trace.events.category[event] == Category::kKernel && is_matmul_kernel(trace.events.name[event]);
   }
   return rows;
 }

@@ -194,7 +194,7 @@ std::optional<KernelCategory> category_above(
 
 }  // namespace
 
-std::string telling_name(std::string_view name) {
+std::string readable_name(std::string_view name) {
   std::string base = name.starts_with("_Z") ? kernel_base_name(name) : short_name(name);
   if (const std::size_t colons = base.rfind("::"); colons != std::string::npos) base.erase(0, colons + 2);
   const std::string_view functor = functor_of(name);
@@ -231,7 +231,7 @@ KernelType kernel_type(std::string_view name) {
   return is_communication ? KernelType::kCommunication : KernelType::kCompute;
 }
 
-bool fits_kernel(std::string_view pattern, std::string_view name) {
+bool matches_kernel(std::string_view pattern, std::string_view name) {
   return fits_glob(pattern, name) || fits_glob(pattern, kernel_base_name(name)) ||
          fits_glob(pattern, short_name(name));
 }
@@ -250,7 +250,7 @@ std::vector<KernelType> kernel_types(const Trace& trace) {
       const std::string_view name = trace.names[trace.events.name[event]];
       const bool is_named =
           std::ranges::any_of(trace.communication_patterns,
-                              [&](const std::string& pattern) { return fits_kernel(pattern, name); });
+                              [&](const std::string& pattern) { return matches_kernel(pattern, name); });
       known = static_cast<std::uint8_t>(is_named ? KernelType::kCommunication : kernel_type(name));
     }
     by_row[row] = static_cast<KernelType>(known);

@@ -16,7 +16,7 @@ std::string short_name(std::string_view name);
 
 /// Strips namespaces and template arguments, except functors of generic kernels:
 /// "vectorized_elementwise_kernel<AddFunctor>".
-std::string telling_name(std::string_view name);
+std::string readable_name(std::string_view name);
 
 enum class KernelType : std::uint8_t { kCompute, kCommunication, kMemory };
 const char* to_string(KernelType type);
@@ -25,7 +25,7 @@ const char* to_string(KernelType type);
 KernelType kernel_type(std::string_view name);
 
 /// Matches the full, base or short name.
-bool fits_kernel(std::string_view pattern, std::string_view name);
+bool matches_kernel(std::string_view pattern, std::string_view name);
 
 /// Copies and sets by category, kernels by trace.communication_patterns and name.
 std::vector<KernelType> kernel_types(const Trace& trace);

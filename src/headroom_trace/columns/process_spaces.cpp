@@ -50,7 +50,7 @@ SpaceProcesses processes_of(const Trace& trace) {
   return processes;
 }
 
-bool is_call_of_host(Category category) {
+bool is_host_call(Category category) {
   return category == Category::kRuntime || category == Category::kDriver;
 }
 
@@ -63,7 +63,7 @@ void add_events(const Trace& trace, SpaceProcesses& processes) {
   for (std::uint32_t event = 0; event < trace.events.size(); ++event) {
     SpaceProcess& process = processes.all[processes.of_thread[trace.events.thread[event]]];
     process.first_event = std::min(process.first_event, event);
-    process.has_calls = process.has_calls || (is_call_of_host(trace.events.category[event]) &&
+    process.has_calls = process.has_calls || (is_host_call(trace.events.category[event]) &&
                                               trace.events.correlation[event] != kNoCorrelation);
   }
 }
@@ -89,7 +89,7 @@ std::vector<CorrelatedEvent> correlated(const Trace& trace, const SpaceProcesses
 using SharedCorrelations = std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;
 
 SharedCorrelations shared_correlations(const Trace& trace, const SpaceProcesses& processes) {
-  const auto calls = correlated(trace, processes, is_call_of_host);
+  const auto calls = correlated(trace, processes, is_host_call);
   const auto work = correlated(trace, processes, is_gpu_work);
   SharedCorrelations shared;
   auto first = calls.begin();

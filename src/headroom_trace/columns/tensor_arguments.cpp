@@ -156,7 +156,7 @@ std::vector<TensorArgument> tensor_arguments(std::string_view dims, std::string_
   return arguments;
 }
 
-std::string on_one_line(std::string_view json) {
+std::string single_line(std::string_view json) {
   std::string line;
   for (const char c : json) {
     if (c != '\n' && c != '\r' && c != '\t' && c != ' ') line += c;

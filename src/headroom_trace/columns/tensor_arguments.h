@@ -32,6 +32,6 @@ std::vector<TensorArgument> tensor_arguments(std::string_view dims, std::string_
 std::vector<std::string_view> text_list(std::string_view json);
 
 /// Removes the line breaks of indented JSON.
-std::string on_one_line(std::string_view json);
+std::string single_line(std::string_view json);
 
 }  // namespace headroom::trace

@@ -56,7 +56,7 @@ std::optional<std::int64_t> number_after_word(std::string_view name, std::string
 }
 
 /// "{host}_{process id}.{time}.pt.trace.json" of PyTorch's tensorboard_trace_handler.
-bool is_of_trace_handler(std::string_view name) {
+bool is_trace_handler_name(std::string_view name) {
   const std::size_t end = name.find(".pt.trace.json");
   if (end == std::string_view::npos) return false;
   const std::string_view before = name.substr(0, end);
@@ -89,7 +89,7 @@ NameParts parts_of(std::string_view name) {
 }
 
 /// The unranked traces with the only number in which their names differ, or nothing.
-std::vector<std::pair<std::size_t, std::int64_t>> numbers_that_differ(std::span<const TraceFacts> traces) {
+std::vector<std::pair<std::size_t, std::int64_t>> distinguishing_numbers(std::span<const TraceFacts> traces) {
   std::vector<std::pair<std::size_t, std::int64_t>> found;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < traces.size(); ++i) {
@@ -119,13 +119,13 @@ std::vector<std::pair<std::size_t, std::int64_t>> numbers_that_differ(std::span<
   return place ? found : std::vector<std::pair<std::size_t, std::int64_t>>();
 }
 
-struct Placed {
+struct AssignedRank {
   const TraceFacts* trace;
   const TraceFacts* owner;  ///< of the claimed rank, or null
   std::int64_t rank;
 };
 
-std::string shared_text(const Placed& first, std::size_t count) {
+std::string shared_text(const AssignedRank& first, std::size_t count) {
   const std::string both = fmt::format("{} and {} both claim rank {}", first.owner->source,
                                        first.trace->source, *first.trace->rank);
   if (count == 1)
@@ -136,7 +136,7 @@ std::string shared_text(const Placed& first, std::size_t count) {
       count, both, first.rank);
 }
 
-std::string untold_text(const Placed& first, std::size_t count) {
+std::string unranked_text(const AssignedRank& first, std::size_t count) {
   if (count == 1)
     return fmt::format("{} does not name its rank: counted as rank {}, by its position", first.trace->source,
                        first.rank);
@@ -144,18 +144,18 @@ std::string untold_text(const Placed& first, std::size_t count) {
                      first.trace->source, first.rank);
 }
 
-std::vector<std::string> notes_of(std::span<const Placed> placed) {
-  const Placed* shared = nullptr;
-  const Placed* untold = nullptr;
-  std::size_t count_shared = 0, count_untold = 0;
-  for (const Placed& one : placed) {
-    const Placed*& first = one.owner != nullptr ? shared : untold;
+std::vector<std::string> notes_of(std::span<const AssignedRank> placed) {
+  const AssignedRank* shared = nullptr;
+  const AssignedRank* unranked = nullptr;
+  std::size_t count_shared = 0, count_unranked = 0;
+  for (const AssignedRank& one : placed) {
+    const AssignedRank*& first = one.owner != nullptr ? shared : unranked;
     if (first == nullptr) first = &one;
-    ++(one.owner != nullptr ? count_shared : count_untold);
+    ++(one.owner != nullptr ? count_shared : count_unranked);
   }
   std::vector<std::string> notes;
   if (shared != nullptr) notes.push_back(shared_text(*shared, count_shared));
-  if (untold != nullptr) notes.push_back(untold_text(*untold, count_untold));
+  if (unranked != nullptr) notes.push_back(unranked_text(*unranked, count_unranked));
   return notes;
 }
 
@@ -210,7 +210,7 @@ Extent gpu_extent(const Trace& trace) {
   return extent_of(trace.events, [&](std::size_t i) { return is_gpu_work(trace.events.category[i]); });
 }
 
-Extent whole_extent(const Trace& trace) {
+Extent trace_extent(const Trace& trace) {
   return extent_of(trace.events, [](std::size_t) { return true; });
 }
 
@@ -218,7 +218,7 @@ bool has_times(const Trace& trace) {
   constexpr std::int64_t kFew = 10;
   const std::vector<std::int64_t>& starts = trace.events.start_ns;
   const std::int64_t half = std::ssize(starts) / 2;
-  const Extent whole = whole_extent(trace), work = gpu_extent(trace);
+  const Extent whole = trace_extent(trace), work = gpu_extent(trace);
   const auto at_one_time = std::ranges::count_if(
       trace.gpu, [&](const GpuDetail& row) { return starts[row.event] == work.start_ns; });
   const bool is_counted = whole.length_ns() <= 2 * std::ssize(starts) &&
@@ -229,7 +229,7 @@ bool has_times(const Trace& trace) {
 }
 
 TraceFacts facts_of(const Trace& trace) {
-  const Extent extent = whole_extent(trace);
+  const Extent extent = trace_extent(trace);
   TraceFacts facts;
   facts.source = trace.source;
   facts.file_bytes = trace.file_bytes;
@@ -252,7 +252,7 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
   std::string name = std::filesystem::path(path).filename().string();
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   if (const auto rank = number_after_word(name, "rank")) return rank;
-  return is_of_trace_handler(name) ? std::nullopt : number_after_word(name, "worker");
+  return is_trace_handler_name(name) ? std::nullopt : number_after_word(name, "worker");
 }
 
 RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
@@ -267,11 +267,11 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
     const bool is_new = owner.try_emplace(*traces[i].rank, &traces[i]).second;
     if (is_new) chosen[i] = traces[i].rank;
   }
-  for (const auto& [i, number] : numbers_that_differ(traces)) {
+  for (const auto& [i, number] : distinguishing_numbers(traces)) {
     if (owner.try_emplace(number, &traces[i]).second) chosen[i] = number;
   }
   std::int64_t free = 0;
-  std::vector<Placed> placed;
+  std::vector<AssignedRank> placed;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (chosen[i]) continue;
     while (owner.contains(free)) ++free;
@@ -286,7 +286,7 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
   return numbers;
 }
 
-std::string what_is_missing(const Trace& trace) {
+std::string missing_data_text(const Trace& trace) {
   std::string text;
   if (!trace.is_complete) text = "the file is truncated: these figures cover only the part before its end";
   if (trace.problems.count == 0) return text;

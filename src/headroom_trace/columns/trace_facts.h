@@ -33,7 +33,7 @@ struct Extent {
   std::int64_t length_ns() const { return end_ns - start_ns; }
 };
 Extent gpu_extent(const Trace& trace);
-Extent whole_extent(const Trace& trace);  ///< of every event
+Extent trace_extent(const Trace& trace);  ///< of every event
 
 /// False for execution traces, which know only an order of events.
 bool has_times(const Trace& trace);
@@ -71,6 +71,6 @@ struct RankNumbers {
 RankNumbers rank_numbers(std::span<const TraceFacts> traces);
 
 /// Missing or unreadable parts of the file, or "".
-std::string what_is_missing(const Trace& trace);
+std::string missing_data_text(const Trace& trace);
 
 }  // namespace headroom::trace

@@ -20,12 +20,13 @@ class PathSearch {
       : index_(index),
         trace_(index.trace()),
         chain_(Replay(index, window).chain()),
-        doings_(host_doings(trace_, index.host())) {}
+        activities_(host_activities(trace_, index.host())) {}
 
   std::vector<PathLink> links() {
     find_late_devices();
     const HostTimes times = host_times();
-    const std::vector<HostPart> host = host_parts(trace_, index_.launches(), index_.host(), doings_, times);
+    const std::vector<HostPart> host =
+        host_parts(trace_, index_.launches(), index_.host(), activities_, times);
     auto part = host.begin();
     std::uint32_t time = 0;
     for (const Link& link : chain_) {
@@ -34,7 +35,8 @@ class PathSearch {
         continue;
       }
       for (; part != host.end() && part->time == time; ++part)
-        add(part->span, part->event == kNone ? HostDoing::kNotRecorded : doings_[part->event], part->event);
+        add(part->span, part->event == kNone ? HostActivity::kNotRecorded : activities_[part->event],
+            part->event);
       ++time;
     }
     return std::move(links_);
@@ -51,7 +53,7 @@ class PathSearch {
       links_.push_back({time, kind, event});
     }
   }
-  void add(Span time, HostDoing doing, std::uint32_t event) { add(time, path_class(doing), event); }
+  void add(Span time, HostActivity doing, std::uint32_t event) { add(time, path_class(doing), event); }
 
   void add_device_link(const Link& link) {
     const std::uint32_t launch = launch_of(link.row), work = trace_.gpu[link.row].event;
@@ -60,24 +62,24 @@ class PathSearch {
         add(link.time, path_class(index_.types()[link.row]), work);
         break;
       case Link::Kind::kReturn:
-        add(link.time, HostDoing::kSynchronisation, link.call);
+        add(link.time, HostActivity::kSynchronisation, link.call);
         break;
       case Link::Kind::kGap:
-        add(link.time, launch == kNone ? HostDoing::kNotRecorded : HostDoing::kNotTheHost, work);
+        add(link.time, launch == kNone ? HostActivity::kNotRecorded : HostActivity::kNotTheHost, work);
         break;
       case Link::Kind::kLaunch: {
         if (launch == kNone) {
-          add(link.time, HostDoing::kNotRecorded, work);
+          add(link.time, HostActivity::kNotRecorded, work);
           break;
         }
         const std::int64_t late = std::clamp(late_from_ns_[link.row], link.time.start, link.time.end);
-        add({link.time.start, late}, HostDoing::kLaunch, launch);
-        add({late, link.time.end}, is_work_lost_[link.row] ? HostDoing::kNotRecorded : HostDoing::kDeviceLate,
-            work);
+        add({link.time.start, late}, HostActivity::kLaunch, launch);
+        add({late, link.time.end},
+            is_work_lost_[link.row] ? HostActivity::kNotRecorded : HostActivity::kDeviceLate, work);
         break;
       }
       case Link::Kind::kBlocked:
-        add(link.time, HostDoing::kLaunch, launch);
+        add(link.time, HostActivity::kLaunch, launch);
         break;
       case Link::Kind::kHost:
         break;
@@ -111,7 +113,7 @@ class PathSearch {
     const Span path{chain_.front().time.start, chain_.back().time.end};
     std::vector<std::int64_t> busy(trace_.threads.size());
     for_each_innermost(trace_, index_.host(), [&](Span span, std::uint32_t event) {
-      if (doings_[event] != HostDoing::kNotRecorded)
+      if (activities_[event] != HostActivity::kNotRecorded)
         busy[trace_.events.thread[event]] +=
             std::max<std::int64_t>(0, std::min(span.end, path.end) - std::max(span.start, path.start));
     });
@@ -121,7 +123,7 @@ class PathSearch {
   const TraceIndex& index_;
   const Trace& trace_;
   std::vector<Link> chain_;
-  std::vector<HostDoing> doings_;
+  std::vector<HostActivity> activities_;
   std::vector<std::int64_t> late_from_ns_;  ///< by row of Trace::gpu
   std::vector<bool> is_work_lost_;          ///< by row of Trace::gpu
   std::vector<PathLink> links_;
@@ -138,7 +140,7 @@ const char* to_string(PathClass kind) {
     case PathClass::kGpuCopy:
       return "gpu copy";
     default:
-      return to_string(static_cast<HostDoing>(static_cast<std::size_t>(kind) - kKernelTypes));
+      return to_string(static_cast<HostActivity>(static_cast<std::size_t>(kind) - kKernelTypes));
   }
 }
 

@@ -13,14 +13,14 @@
 
 namespace headroom::trace {
 
-/// The class of a link's time: a KernelType or a HostDoing.
+/// The class of a link's time: a KernelType or a HostActivity.
 enum class PathClass : std::uint8_t { kGpuCompute, kGpuCommunication, kGpuCopy, kHost };
 inline constexpr std::size_t kKernelTypes = static_cast<std::size_t>(PathClass::kHost);
-inline constexpr std::size_t kPathClasses = kKernelTypes + kHostDoings;
+inline constexpr std::size_t kPathClasses = kKernelTypes + kHostActivities;
 constexpr PathClass path_class(KernelType type) {
   return static_cast<PathClass>(type);
 }
-constexpr PathClass path_class(HostDoing doing) {
+constexpr PathClass path_class(HostActivity doing) {
   return static_cast<PathClass>(kKernelTypes + static_cast<std::size_t>(doing));
 }
 const char* to_string(PathClass kind);

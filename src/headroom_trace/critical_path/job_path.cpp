@@ -215,7 +215,7 @@ DataTable job_class_table(std::span<const JobStretch> path, std::span<const Rank
   return table;
 }
 
-std::string job_path_answer(std::span<const JobStretch> path, std::span<const RankResult> ranks) {
+std::string job_path_sentence(std::span<const JobStretch> path, std::span<const RankResult> ranks) {
   std::map<std::size_t, std::int64_t> by_rank;
   for (const JobStretch& stretch : path) by_rank[stretch.rank] += stretch.to_ns - stretch.from_ns;
   const auto second = [](const auto& entry) { return entry.second; };

@@ -50,7 +50,7 @@ DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankR
 /// By rank and class, longest first.
 DataTable job_class_table(std::span<const JobStretch> path, std::span<const RankResult> ranks);
 /// Length and main part as a sentence. The path must not be empty.
-std::string job_path_answer(std::span<const JobStretch> path, std::span<const RankResult> ranks);
+std::string job_path_sentence(std::span<const JobStretch> path, std::span<const RankResult> ranks);
 std::int64_t length_ns(std::span<const JobStretch> path);
 
 }  // namespace headroom::trace

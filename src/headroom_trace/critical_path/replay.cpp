@@ -27,9 +27,9 @@ constexpr std::int64_t kFarNs = std::int64_t{1} << 58;
 constexpr std::int64_t kNeverNs = std::numeric_limits<std::int64_t>::min() / 4;
 
 /// Host time removed before a moment. O(1) for ascending moments, else O(log n).
-class GoneTime {
+class RemovedTime {
  public:
-  GoneTime(const Spans& spans, std::int64_t origin_ns) {
+  RemovedTime(const Spans& spans, std::int64_t origin_ns) {
     std::int64_t sum = 0;
     for (const Span& span : spans) {
       const Span from_origin{span.start - origin_ns, span.end - origin_ns};
@@ -112,8 +112,8 @@ std::vector<std::int64_t> recorded_durations(const Trace& trace) {
 }
 
 WhatIf operator+(const WhatIf& a, const WhatIf& b) {
-  WhatIf both{unite(a.host_gone, b.host_gone), either(a.waits_gone, b.waits_gone), a.duration_ns,
-              either(a.launched_ahead, b.launched_ahead), either(a.delays_gone, b.delays_gone)};
+  WhatIf both{unite(a.host_removed, b.host_removed), either(a.waits_removed, b.waits_removed), a.duration_ns,
+              either(a.launched_ahead, b.launched_ahead), either(a.delays_removed, b.delays_removed)};
   if (both.duration_ns.empty()) both.duration_ns = b.duration_ns;
   for (std::size_t row = 0; row < b.duration_ns.size(); ++row)
     both.duration_ns[row] = std::min(both.duration_ns[row], b.duration_ns[row]);
@@ -121,7 +121,7 @@ WhatIf operator+(const WhatIf& a, const WhatIf& b) {
 }
 
 Replay::Replay(const TraceIndex& index, Span window)
-    : window_(window), piece_of_row_(index.trace().gpu.size(), kNobody) {
+    : window_(window), piece_of_row_(index.trace().gpu.size(), kNoIndex) {
   const Trace& trace = index.trace();
   window_ns_ = after_start(window.end);
   add_pieces(index);
@@ -157,7 +157,7 @@ void Replay::add_pieces(const TraceIndex& index) {
     return std::tie(a.queued_ns, a.start_ns, a.row) < std::tie(b.queued_ns, b.start_ns, b.row);
   });
   pieces_.reserve(order.size());
-  std::vector<std::uint32_t> latest(streams.size(), kNobody);  // ends last, by stream
+  std::vector<std::uint32_t> latest(streams.size(), kNoIndex);  // ends last, by stream
   for (const Queued& one : order) {
     Piece piece;
     const std::uint32_t event = trace.gpu[one.row].event;
@@ -170,7 +170,7 @@ void Replay::add_pieces(const TraceIndex& index) {
     const auto place = static_cast<std::uint32_t>(pieces_.size());
     piece_of_row_[one.row] = place;
     pieces_.push_back(piece);
-    if (latest[one.stream] == kNobody || end_of(place) >= end_of(latest[one.stream]))
+    if (latest[one.stream] == kNoIndex || end_of(place) >= end_of(latest[one.stream]))
       latest[one.stream] = place;
   }
   find_sources(trace);
@@ -194,7 +194,7 @@ void Replay::add_calls(const TraceIndex& trace_index) {
     std::uint32_t last_call = kNone;
     for (const std::uint32_t row : stream.rows) {
       const std::uint32_t call = launch[row], index = piece_of_row_[row];
-      if (call == kNone || index == kNobody || std::ranges::binary_search(waiting, call)) continue;
+      if (call == kNone || index == kNoIndex || std::ranges::binary_search(waiting, call)) continue;
       if (std::exchange(last_call, call) == call) continue;  // a graph is queued once
       Piece& piece = pieces_[index];
       const std::int64_t begin = after_start(events.start_ns[call]),
@@ -207,7 +207,7 @@ void Replay::add_calls(const TraceIndex& trace_index) {
   }
   for (const OfStream& of_stream : of_streams) {
     const FullQueue full = full_queue(of_stream.launches);
-    std::uint32_t queue = kNobody;
+    std::uint32_t queue = kNoIndex;
     if (full.depth > 0) {
       queue = static_cast<std::uint32_t>(queues_.size());
       queues_.push_back({full.depth, queued_});
@@ -215,9 +215,9 @@ void Replay::add_calls(const TraceIndex& trace_index) {
     }
     for (std::size_t i = 0; i < of_stream.launches.size(); ++i) {
       const bool has_blocked = full.blocker[i] != kNone;
-      if (queue == kNobody && !has_blocked) continue;
+      if (queue == kNoIndex && !has_blocked) continue;
       const QueuedLaunch& one = of_stream.launches[i];
-      Call call{of_stream.pieces[i], queue,      kNobody,
+      Call call{of_stream.pieces[i], queue,      kNoIndex,
                 one.begin_ns,        one.end_ns, has_blocked ? one.own_ns : one.end_ns - one.begin_ns,
                 full.usual_tail_ns};
       if (has_blocked) {
@@ -265,7 +265,7 @@ void Replay::find_end(const Trace& trace) {
 void Replay::find_sources(const Trace& trace) {
   const auto end_of = [&](std::uint32_t of) { return this->end_of(of); };
   const auto take = [&](Piece& piece, std::uint32_t source) {
-    if (piece.source == kNobody || end_of(source) > end_of(piece.source)) piece.source = source;
+    if (piece.source == kNoIndex || end_of(source) > end_of(piece.source)) piece.source = source;
   };
   std::map<std::int32_t, std::vector<std::uint32_t>> by_end;
   for (std::uint32_t index = 0; index < pieces_.size(); ++index)
@@ -291,8 +291,8 @@ void Replay::find_sources(const Trace& trace) {
 void Replay::find_delays() {
   const auto earliest = [&](const Piece& piece) {
     std::int64_t ready = kNeverNs;
-    if (piece.previous != kNobody) ready = end_of(piece.previous);
-    if (piece.source != kNobody) ready = std::max(ready, end_of(piece.source));
+    if (piece.previous != kNoIndex) ready = end_of(piece.previous);
+    if (piece.source != kNoIndex) ready = std::max(ready, end_of(piece.source));
     return ready;
   };
   std::vector<double> of_launches, of_neighbours;
@@ -313,17 +313,17 @@ void Replay::find_delays() {
   for (Piece& piece : pieces_) {
     const std::int64_t ready = earliest(piece);
     const bool is_after_launch = waits_for_launch(piece, ready);
-    piece.bound = is_after_launch                                                ? Bound::kLaunch
-                  : piece.previous != kNobody && end_of(piece.previous) == ready ? Bound::kPrevious
-                                                                                 : Bound::kSource;
+    piece.bound = is_after_launch                                                 ? Bound::kLaunch
+                  : piece.previous != kNoIndex && end_of(piece.previous) == ready ? Bound::kPrevious
+                                                                                  : Bound::kSource;
     piece.launch_delay_ns = piece.start_ns - piece.launch_ns;
     if (!is_after_launch) piece.launch_delay_ns = std::min(piece.launch_delay_ns, usual_launch_ns_);
     const auto delay_after = [&](std::uint32_t of) {
       const std::int64_t delay = piece.start_ns - end_of(of);
       return !is_after_launch && end_of(of) == ready ? delay : std::min(delay, usual_neighbour_ns_);
     };
-    if (piece.previous != kNobody) piece.previous_delay_ns = delay_after(piece.previous);
-    if (piece.source != kNobody) piece.source_delay_ns = delay_after(piece.source);
+    if (piece.previous != kNoIndex) piece.previous_delay_ns = delay_after(piece.previous);
+    if (piece.source != kNoIndex) piece.source_delay_ns = delay_after(piece.source);
   }
 }
 
@@ -341,14 +341,14 @@ void Replay::add_waits(const TraceIndex& index) {
   for (const std::uint32_t call : found.blocking) wait_of(call);
   for (const HostWait& wait : found.host) {
     // Work queued after the window has no piece; a query did not wait for finished work.
-    const bool is_of_window = piece_of_row_[wait.row] != kNobody;
+    const bool is_in_window = piece_of_row_[wait.row] != kNoIndex;
     const bool is_query =
         !std::ranges::binary_search(found.blocking, wait.call) && launch[wait.row] != wait.call;
-    if (is_of_window && !is_query) wait_of(wait.call).rows.push_back(wait.row);
+    if (is_in_window && !is_query) wait_of(wait.call).rows.push_back(wait.row);
   }
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t call = launch[row], work = trace.gpu[row].event;
-    if (call == kNone || piece_of_row_[row] == kNobody || events.duration_ns[call] < kShortDelayNs ||
+    if (call == kNone || piece_of_row_[row] == kNoIndex || events.duration_ns[call] < kShortDelayNs ||
         !is_synchronous_copy(trace, row, call))
       continue;
     const std::int64_t end = events.end_ns(call);
@@ -368,14 +368,15 @@ void Replay::add_waits(const TraceIndex& index) {
 
 void Replay::sort_actions() {
   actions_.reserve(pieces_.size() + calls_.size() + waits_.size());
-  for (std::uint32_t i = 0; i < calls_.size(); ++i) actions_.push_back({calls_[i].end_ns, i, Act::kReturn});
+  for (std::uint32_t i = 0; i < calls_.size(); ++i)
+    actions_.push_back({calls_[i].end_ns, i, ActionKind::kReturn});
   for (std::uint32_t i = 0; i < waits_.size(); ++i) {
-    if (waits_[i].end_ns > waits_[i].start_ns) actions_.push_back({waits_[i].end_ns, i, Act::kWait});
+    if (waits_[i].end_ns > waits_[i].start_ns) actions_.push_back({waits_[i].end_ns, i, ActionKind::kWait});
   }
   for (std::uint32_t i = 0; i < pieces_.size(); ++i)
-    actions_.push_back({pieces_[i].queued_ns, i, Act::kLaunch});
+    actions_.push_back({pieces_[i].queued_ns, i, ActionKind::kLaunch});
   for (std::uint32_t i = 0; i < waits_.size(); ++i) {
-    if (waits_[i].end_ns == waits_[i].start_ns) actions_.push_back({waits_[i].end_ns, i, Act::kWait});
+    if (waits_[i].end_ns == waits_[i].start_ns) actions_.push_back({waits_[i].end_ns, i, ActionKind::kWait});
   }
   merge_runs(std::span(actions_), [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
 }
@@ -385,26 +386,26 @@ class Replay::Run {
   Run(const Replay& replay, const WhatIf& what_if)
       : replay_(replay),
         what_if_(what_if),
-        gone_(what_if.host_gone, replay.window_.start),
+        removed_(what_if.host_removed, replay.window_.start),
         start_(replay.pieces_.size()),
         end_(replay.pieces_.size()),
         queued_(replay.queued_),
         in_queue_(replay.queues_.size()),
-        blocker_(replay.calls_.size(), kNobody) {}
+        blocker_(replay.calls_.size(), kNoIndex) {}
 
   std::int64_t length_ns() {
     std::int64_t last = 0;
     for (const Action& action : replay_.actions_) {
-      switch (action.act) {
-        case Act::kLaunch:
+      switch (action.kind) {
+        case ActionKind::kLaunch:
           launch(action.index);
           last = std::max(last, end_[action.index]);
           break;
-        case Act::kReturn:
-          host_is_at(replay_.calls_[action.index].end_ns, returns(action.index));
+        case ActionKind::kReturn:
+          set_host_time(replay_.calls_[action.index].end_ns, returns(action.index));
           break;
-        case Act::kWait:
-          host_is_at(replay_.waits_[action.index].end_ns, waited(action.index));
+        case ActionKind::kWait:
+          set_host_time(replay_.waits_[action.index].end_ns, waited(action.index));
           break;
       }
     }
@@ -415,11 +416,11 @@ class Replay::Run {
 
  private:
   /// Simulated time of a recorded host time.
-  std::int64_t host(std::int64_t at_ns) { return at_ns - gone_.until(at_ns) - earlier_; }
-  void host_is_at(std::int64_t recorded_ns, std::int64_t now_ns) {
-    earlier_ = recorded_ns - gone_.until(recorded_ns) - now_ns;
+  std::int64_t host(std::int64_t at_ns) { return at_ns - removed_.until(at_ns) - earlier_; }
+  void set_host_time(std::int64_t recorded_ns, std::int64_t now_ns) {
+    earlier_ = recorded_ns - removed_.until(recorded_ns) - now_ns;
   }
-  std::int64_t end_of(std::uint32_t piece) const { return piece == kNobody ? kNeverNs : end_[piece]; }
+  std::int64_t end_of(std::uint32_t piece) const { return piece == kNoIndex ? kNeverNs : end_[piece]; }
   static bool has(const std::vector<bool>& rows, std::uint32_t row) { return row < rows.size() && rows[row]; }
 
   void launch(std::uint32_t index) {
@@ -428,36 +429,36 @@ class Replay::Run {
                                       ? piece.duration_ns
                                       : std::min(piece.duration_ns, what_if_.duration_ns[piece.row]);
     // Without a launch, the time before the work stays.
-    const bool is_gone = duration == WhatIf::kGone;
-    if (is_gone && piece.has_launch) {
+    const bool is_removed = duration == WhatIf::kRemoved;
+    if (is_removed && piece.has_launch) {
       start_[index] = end_[index] = end_of(piece.previous);
       return;
     }
     const std::int64_t launched = launched_at(piece, index);
-    const bool has_usual_delays = has(what_if_.delays_gone, piece.row);
+    const bool has_usual_delays = has(what_if_.delays_removed, piece.row);
     const auto delay = [&](std::int64_t recorded, std::int64_t usual) {
       return has_usual_delays ? std::min(recorded, usual) : recorded;
     };
     std::int64_t at = kNeverNs;
-    if (piece.previous != kNobody)
+    if (piece.previous != kNoIndex)
       at = end_[piece.previous] + delay(piece.previous_delay_ns, replay_.usual_neighbour_ns_);
-    if (piece.source != kNobody)
+    if (piece.source != kNoIndex)
       at = std::max(at, end_[piece.source] + delay(piece.source_delay_ns, replay_.usual_neighbour_ns_));
     const bool needs_launch = piece.has_launch && !has(what_if_.launched_ahead, piece.row);
     if (needs_launch || at <= kNeverNs / 2)
       at = std::max(at, launched + delay(piece.launch_delay_ns, replay_.usual_launch_ns_));
     start_[index] = at;
-    end_[index] = is_gone ? at : at + duration;
+    end_[index] = is_removed ? at : at + duration;
   }
 
   std::int64_t launched_at(const Piece& piece, std::uint32_t index) {
-    if (piece.call == kNobody) return host(piece.launch_ns);
+    if (piece.call == kNoIndex) return host(piece.launch_ns);
     const Call& call = replay_.calls_[piece.call];
     blocker_[piece.call] = call.blocker;
-    if (call.queue != kNobody) {
+    if (call.queue != kNoIndex) {
       const Queue& queue = replay_.queues_[call.queue];
       std::size_t& length = in_queue_[call.queue];
-      blocker_[piece.call] = length < queue.depth ? kNobody : queued_[queue.first + length - queue.depth];
+      blocker_[piece.call] = length < queue.depth ? kNoIndex : queued_[queue.first + length - queue.depth];
       queued_[queue.first + length++] = index;
     }
     return returns(piece.call) - (call.end_ns - std::max(piece.launch_ns, call.begin_ns));
@@ -466,16 +467,16 @@ class Replay::Run {
   std::int64_t returns(std::uint32_t index) {
     const Call& call = replay_.calls_[index];
     const std::int64_t begun = host(call.begin_ns), length = call.end_ns - call.begin_ns,
-                       left = length - (gone_.until(call.end_ns) - gone_.until(call.begin_ns));
+                       left = length - (removed_.until(call.end_ns) - removed_.until(call.begin_ns));
     if (length > 0 && left <= 0) return begun;
     const std::int64_t done = begun + std::min(call.own_ns, left);
-    return blocker_[index] == kNobody ? done : std::max(done, start_[blocker_[index]] + call.tail_ns);
+    return blocker_[index] == kNoIndex ? done : std::max(done, start_[blocker_[index]] + call.tail_ns);
   }
 
   std::int64_t waited(std::uint32_t index) {
     const Wait& call = replay_.waits_[index];
     const std::int64_t begun = host(call.start_ns), length = call.end_ns - call.start_ns;
-    if (has(what_if_.waits_gone, index) || (length > 0 && host(call.end_ns) == begun)) return begun;
+    if (has(what_if_.waits_removed, index) || (length > 0 && host(call.end_ns) == begun)) return begun;
     std::int64_t recorded_end = kNeverNs, now_end = kNeverNs;
     for (const std::uint32_t row : call.rows) {
       const std::uint32_t piece = replay_.piece_of_row_[row];
@@ -489,7 +490,7 @@ class Replay::Run {
 
   const Replay& replay_;
   const WhatIf& what_if_;
-  GoneTime gone_;
+  RemovedTime removed_;
   std::int64_t earlier_ = 0;  ///< lead over the recorded host, without removed time
   std::vector<std::int64_t> start_, end_;
   std::vector<std::uint32_t> queued_;  ///< pieces in queue order, by queue
@@ -511,7 +512,7 @@ class Replay::Walk {
         limit_(static_cast<std::uint32_t>(replay.pieces_.size())) {}
 
   std::vector<Link> links() {
-    for (std::uint32_t piece = from_end(); at_ > 0 && piece != kNobody;) piece = before(piece);
+    for (std::uint32_t piece = from_end(); at_ > 0 && piece != kNoIndex;) piece = before(piece);
     std::ranges::reverse(links_);
     return std::move(links_);
   }
@@ -537,12 +538,12 @@ class Replay::Walk {
   }
 
   std::uint32_t from_end() {
-    std::uint32_t last = kNobody;
+    std::uint32_t last = kNoIndex;
     for (std::uint32_t i = 0; i < limit_; ++i) {
-      if (last == kNobody || replay_.end_of(i) >= replay_.end_of(last)) last = i;
+      if (last == kNoIndex || replay_.end_of(i) >= replay_.end_of(last)) last = i;
     }
     const bool is_host_last =
-        last == kNobody || replay_.are_devices_after_ ||
+        last == kNoIndex || replay_.are_devices_after_ ||
         (replay_.device_tail_ns_ == kNoTail && replay_.end_of(last) < replay_.host_end_ns_);
     if (is_host_last || !take(last)) return host(kNone);
     add(replay_.end_of(last), Link::Kind::kHost, kNone);
@@ -557,15 +558,15 @@ class Replay::Walk {
       return run(other);
     }
     add(piece.launch_ns, Link::Kind::kLaunch, piece.row);
-    if (piece.call != kNobody) {
+    if (piece.call != kNoIndex) {
       const std::uint32_t blocker = replay_.calls_[piece.call].blocker;
-      if (blocker != kNobody && take(blocker)) {
+      if (blocker != kNoIndex && take(blocker)) {
         add(replay_.pieces_[blocker].start_ns, Link::Kind::kBlocked, piece.row);
         return blocker;
       }
     }
     const auto launches = [&](const Action& action) {
-      return action.act == Act::kLaunch && action.index == index;
+      return action.kind == ActionKind::kLaunch && action.index == index;
     };
     while (place_ > 0 && !launches(replay_.actions_[place_ - 1])) --place_;
     return host(piece.row);
@@ -576,14 +577,14 @@ class Replay::Walk {
     for (; place_ > 0; --place_) {
       const Action& action = replay_.actions_[place_ - 1];
       if (action.at_ns > at_) continue;
-      if (action.act == Act::kReturn) {
+      if (action.kind == ActionKind::kReturn) {
         const Call& call = replay_.calls_[action.index];
-        if (call.blocker == kNobody || !take(call.blocker)) continue;
+        if (call.blocker == kNoIndex || !take(call.blocker)) continue;
         add(call.end_ns, Link::Kind::kHost, row);
         add(replay_.pieces_[call.blocker].start_ns, Link::Kind::kBlocked, replay_.pieces_[call.piece].row);
         return call.blocker;
       }
-      if (action.act == Act::kWait) {
+      if (action.kind == ActionKind::kWait) {
         const Wait& wait = replay_.waits_[action.index];
         if (!wait.has_waited || wait.end_ns <= wait.start_ns) continue;
         const std::uint32_t piece = replay_.last_of(wait);
@@ -594,7 +595,7 @@ class Replay::Walk {
       }
     }
     add(0, Link::Kind::kHost, row);
-    return kNobody;
+    return kNoIndex;
   }
 
   const Replay& replay_;

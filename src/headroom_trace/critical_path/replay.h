@@ -13,13 +13,13 @@ namespace headroom::trace {
 
 /// Changes to a recorded trace. Empty members: unchanged.
 struct WhatIf {
-  Spans host_gone{};                        ///< removed host times
-  std::vector<bool> waits_gone{};           ///< by index of Replay::waits(): removed waits
-  std::vector<std::int64_t> duration_ns{};  ///< of GPU work, by row of Trace::gpu; kGone: removed
+  Spans host_removed{};                     ///< removed host times
+  std::vector<bool> waits_removed{};        ///< by index of Replay::waits(): removed waits
+  std::vector<std::int64_t> duration_ns{};  ///< of GPU work, by row of Trace::gpu; kRemoved: removed
   std::vector<bool> launched_ahead{};       ///< by row of Trace::gpu: queued long before
-  std::vector<bool> delays_gone{};          ///< by row of Trace::gpu: at most the usual delay
+  std::vector<bool> delays_removed{};       ///< by row of Trace::gpu: at most the usual delay
 
-  static constexpr std::int64_t kGone = -1;
+  static constexpr std::int64_t kRemoved = -1;
 };
 
 std::vector<std::int64_t> recorded_durations(const Trace& trace);
@@ -77,7 +77,7 @@ class Replay {
   std::vector<Link> chain() const;
 
  private:
-  static constexpr std::uint32_t kNobody = kNone;
+  static constexpr std::uint32_t kNoIndex = kNone;
   static constexpr std::int64_t kNoTail = -1;
 
   /// The last dependency of a piece.
@@ -85,8 +85,8 @@ class Replay {
   struct Piece {
     std::uint32_t row = 0;
     Bound bound = Bound::kLaunch;
-    std::uint32_t previous = kNobody, source = kNobody;  ///< indices of pieces_
-    std::uint32_t call = kNobody;                        ///< index of calls_
+    std::uint32_t previous = kNoIndex, source = kNoIndex;  ///< indices of pieces_
+    std::uint32_t call = kNoIndex;                         ///< index of calls_
     bool has_launch = false;
     std::int64_t queued_ns = 0;  ///< start of the launch, never before the preceding work's
     std::int64_t launch_ns = 0;  ///< without the time blocked or in initialisation
@@ -94,8 +94,8 @@ class Replay {
     std::int64_t start_ns = 0, duration_ns = 0;
   };
   struct Call {
-    std::uint32_t piece = 0;                           ///< the first launched
-    std::uint32_t queue = kNobody, blocker = kNobody;  ///< index of queues_; the piece waited for
+    std::uint32_t piece = 0;                             ///< the first launched
+    std::uint32_t queue = kNoIndex, blocker = kNoIndex;  ///< index of queues_; the piece waited for
     std::int64_t begin_ns = 0, end_ns = 0;
     std::int64_t own_ns = 0;   ///< without the time blocked
     std::int64_t tail_ns = 0;  ///< from the blocker's start to the return
@@ -105,11 +105,11 @@ class Replay {
     std::size_t first = 0;  ///< place among the launches of all queues
   };
   /// A host action on pieces_[index], calls_[index] or waits_[index].
-  enum class Act : std::uint8_t { kLaunch, kReturn, kWait };
+  enum class ActionKind : std::uint8_t { kLaunch, kReturn, kWait };
   struct Action {
     std::int64_t at_ns;
     std::uint32_t index;
-    Act act;
+    ActionKind kind;
   };
   class Run;
   class Walk;

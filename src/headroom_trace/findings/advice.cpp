@@ -220,7 +220,7 @@ std::string advice(Advice what, Writer writer) {
 
 std::string no_gpu_work(const Trace& trace) {
   if (trace.events_seen == 0) return "the file holds no events";
-  if (is_memory_alone(trace)) return "the file has only memory events: run `headroom trace memory`";
+  if (has_only_memory(trace)) return "the file has only memory events: run `headroom trace memory`";
   return fmt::format(
       "no GPU work (kernel, memcpy, memset) among {} events: {}, and check that work ran during recording",
       trace.events_seen, advice(Advice::kRecordDevice, trace.writer));

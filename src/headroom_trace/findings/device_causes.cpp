@@ -13,7 +13,7 @@
 #include "headroom/tables/width.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/columns/name_answers.h"
+#include "headroom_trace/columns/name_predicate.h"
 #include "headroom_trace/columns/tensor_arguments.h"
 #include "headroom_trace/cost/roofline.h"
 #include "headroom_trace/findings/finding_search.h"
@@ -34,7 +34,7 @@ constexpr std::size_t kLeastRun = 4;
 /// Longer gaps hold other work of the program.
 constexpr std::int64_t kFarApartNs = 100'000;
 
-bool is_between_host_and_device(std::string_view name) {
+bool is_host_device_copy(std::string_view name) {
   return !contains(name, "DtoD") && !contains(name, "DeviceToDevice") && !contains(name, "PtoP");
 }
 
@@ -66,12 +66,12 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
     const Span span{trace.events.start_ns[event], trace.events.end_ns(event)};
-    if (!search.is_of_window(row) || !wanted(row)) continue;
+    if (!search.is_in_window(row) || !wanted(row)) continue;
     const std::int64_t hidden = length_within(hiding[device_of(trace, trace.gpu[row])], span);
     const std::int64_t open = span.end - span.start - hidden;
     if (open <= 0) continue;
     if (exposed.what_if.duration_ns.empty()) exposed.what_if.duration_ns = recorded_durations(trace);
-    exposed.what_if.duration_ns[row] = hidden == 0 ? WhatIf::kGone : hidden;
+    exposed.what_if.duration_ns[row] = hidden == 0 ? WhatIf::kRemoved : hidden;
     exposed.times.push_back(span);
     const NameId name = trace.events.name[event];
     std::int64_t& of_name = exposed.by_name[name];
@@ -88,22 +88,22 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
   return exposed;
 }
 
-Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, const Exposed& exposed,
-                       const char* what) {
+CandidateCause candidate_cause(const FindingSearch& search, FindingKind kind, const Exposed& exposed,
+                               const char* what) {
   const NameId name =
       std::ranges::max_element(exposed.by_name, {}, [](const auto& entry) { return entry.second; })->first;
-  Suspicion suspicion;
-  suspicion.kind = kind;
-  suspicion.least_gain = 0.02;
-  suspicion.event = search.launch()[exposed.longest_row.at(name)];
-  suspicion.time = merged(exposed.times);
-  suspicion.what_if = exposed.what_if;
-  suspicion.evidence =
+  CandidateCause candidate;
+  candidate.kind = kind;
+  candidate.least_gain = 0.02;
+  candidate.event = search.launch()[exposed.longest_row.at(name)];
+  candidate.time = merged(exposed.times);
+  candidate.what_if = exposed.what_if;
+  candidate.evidence =
       fmt::format("{} {} are exposed for {}{} ({} runs at the same time), mostly {}", exposed.times.size(),
                   what, search.per_step(static_cast<double>(exposed.total_ns)), search.on_devices(),
                   kind == FindingKind::kExposedCopy ? "nothing else" : "no compute",
                   kernel_base_name(search.trace().names[name]));
-  return suspicion;
+  return candidate;
 }
 
 void take_communication(FindingSearch& search, FindingKind kind, const std::set<std::uint32_t>& of_pipeline) {
@@ -114,9 +114,9 @@ void take_communication(FindingSearch& search, FindingKind kind, const std::set<
            of_pipeline.contains(trace.gpu[row].event) == of_stages;
   });
   if (exposed.times.empty()) return;
-  Suspicion suspicion = suspicion_of(search, kind, exposed, "communication kernels");
-  suspicion.fix = search.advice(of_stages ? Advice::kFillPipeline : Advice::kOverlapCommunication);
-  search.take(std::move(suspicion));
+  CandidateCause candidate = candidate_cause(search, kind, exposed, "communication kernels");
+  candidate.fix = search.advice(of_stages ? Advice::kFillPipeline : Advice::kOverlapCommunication);
+  search.take(std::move(candidate));
 }
 
 struct Run {
@@ -126,7 +126,7 @@ struct Run {
 
 std::vector<Run> fusible_runs(const FindingSearch& search) {
   const Trace& trace = search.trace();
-  NameAnswers is_generic(trace, is_generic_kernel);
+  NamePredicate is_generic(trace, is_generic_kernel);
   const auto is_fusible = [&](std::uint32_t row) {
     const std::uint32_t event = trace.gpu[row].event;
     return trace.events.category[event] == Category::kKernel &&
@@ -144,7 +144,7 @@ std::vector<Run> fusible_runs(const FindingSearch& search) {
       // The kernels of a graph share one launch.
       const bool is_of_graph = !run.rows.empty() && search.launch()[row] != kNone &&
                                search.launch()[row] == search.launch()[run.rows.back()];
-      if (!search.is_of_window(row) || is_of_graph || !is_fusible(row)) {
+      if (!search.is_in_window(row) || is_of_graph || !is_fusible(row)) {
         end_run();
         continue;
       }
@@ -169,7 +169,7 @@ Span launching_time(const FindingSearch& search, const Run& run) {
   return {events.end_ns(first), events.end_ns(last)};
 }
 
-void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, Suspicion& suspicion) {
+void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, CandidateCause& candidate) {
   constexpr std::size_t kMostNamed = 2;
   std::vector<std::vector<std::uint32_t>> rows;
   for (const Run& run : runs) rows.push_back(run.rows);
@@ -178,30 +178,30 @@ void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, S
     std::vector<std::pair<std::uint32_t, std::int64_t>> calls;
     for (const std::uint32_t row : sequence.first_rows) calls.emplace_back(search.launch()[row], 1);
     const std::uint32_t event = search.main_event(calls);
-    if (named.empty()) suspicion.event = event;
+    if (named.empty()) candidate.event = event;
     const std::string where = search.where(event);
     named += fmt::format("{}{} ({} times{}{})", named.empty() ? "; mostly " : ", ",
                          sequence_text(search.trace(), sequence), sequence.count,
                          where.empty() ? "" : ", most in ", where);
   }
-  suspicion.evidence += named;
+  candidate.evidence += named;
 }
 
 /// For traces without devices: gloo and MPI outside operators.
 void take_host_communication(FindingSearch& search) {
   const Trace& trace = search.trace();
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kExposedCommunication;
-  suspicion.least_gain = 0.02;
-  suspicion.time = intersect(subtract(host_communication(trace), operators(trace)), {search.window()});
-  if (suspicion.time.empty()) return;
-  suspicion.what_if.host_gone = suspicion.time;
-  suspicion.evidence =
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kExposedCommunication;
+  candidate.least_gain = 0.02;
+  candidate.time = intersect(subtract(host_communication(trace), operators(trace)), {search.window()});
+  if (candidate.time.empty()) return;
+  candidate.what_if.host_removed = candidate.time;
+  candidate.evidence =
       fmt::format("CPU communication (gloo, MPI) is exposed for {} (no operator runs at the same time)",
-                  search.per_step(static_cast<double>(length(suspicion.time))));
-  suspicion.fix =
+                  search.per_step(static_cast<double>(length(candidate.time))));
+  candidate.fix =
       "overlap it with compute, send less (gradient accumulation, a narrower dtype) or use a faster network";
-  search.take(std::move(suspicion));
+  search.take(std::move(candidate));
 }
 
 }  // namespace
@@ -212,17 +212,17 @@ void find_exposed_copies(FindingSearch& search) {
     const std::uint32_t event = trace.gpu[row].event;
     return trace.events.category[event] == Category::kGpuMemcpy &&
            trace.events.duration_ns[event] >= kLongCopyNs &&
-           is_between_host_and_device(trace.names[trace.events.name[event]]);
+           is_host_device_copy(trace.names[trace.events.name[event]]);
   });
   if (exposed.times.empty()) return;
-  Suspicion suspicion =
-      suspicion_of(search, FindingKind::kExposedCopy, exposed, "copies between CPU and GPU");
+  CandidateCause candidate =
+      candidate_cause(search, FindingKind::kExposedCopy, exposed, "copies between CPU and GPU");
   if (exposed.bytes > 0)
-    suspicion.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
-                                      exposed.bytes / static_cast<double>(length(suspicion.time)));
-  suspicion.fix =
+    candidate.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
+                                      exposed.bytes / static_cast<double>(length(candidate.time)));
+  candidate.fix =
       search.advice(exposed.pageable_ns > exposed.total_ns / 2 ? Advice::kPinMemory : Advice::kCopyAhead);
-  search.take(std::move(suspicion));
+  search.take(std::move(candidate));
 }
 
 void find_exposed_communication(FindingSearch& search) {
@@ -236,40 +236,40 @@ void find_fusions(FindingSearch& search) {
   const Trace& trace = search.trace();
   const std::vector<Run> runs = fusible_runs(search);
   if (runs.empty()) return;
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kLaunchBound;
-  suspicion.least_gain = 0.02;
-  suspicion.what_if.duration_ns = recorded_durations(trace);
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kLaunchBound;
+  candidate.least_gain = 0.02;
+  candidate.what_if.duration_ns = recorded_durations(trace);
   std::vector<Span> host, device;
   std::size_t kernels = 0;
   const Run* longest = &runs.front();
   for (const Run& run : runs) {
     bool has_kept = false;
     for (const std::uint32_t row : run.rows) {
-      std::int64_t& duration = suspicion.what_if.duration_ns[row];
+      std::int64_t& duration = candidate.what_if.duration_ns[row];
       if (!has_kept && duration == run.longest_ns) {
         has_kept = true;
       } else {
-        duration = WhatIf::kGone;
+        duration = WhatIf::kRemoved;
       }
     }
     kernels += run.rows.size();
-    suspicion.fused_ns += run.total_ns - run.longest_ns;
+    candidate.fused_ns += run.total_ns - run.longest_ns;
     if (const Span span = launching_time(search, run); span.end > span.start) host.push_back(span);
     device.push_back({trace.events.start_ns[trace.gpu[run.rows.front()].event],
                       trace.events.end_ns(trace.gpu[run.rows.back()].event)});
     if (run.rows.size() > longest->rows.size()) longest = &run;
   }
-  suspicion.what_if.host_gone = merged(std::move(host));
-  suspicion.time = merged(std::move(device));
-  suspicion.evidence = fmt::format(
+  candidate.what_if.host_removed = merged(std::move(host));
+  candidate.time = merged(std::move(device));
+  candidate.evidence = fmt::format(
       "{} element-wise kernels under {} run in {} sequences, the longest of {}: each takes about as long as "
       "its launch",
       kernels, format_time_ns(static_cast<double>(kTinyKernelNs)), runs.size(), longest->rows.size());
-  suspicion.event = search.launch()[longest->rows.front()];
-  name_sequences(search, runs, suspicion);
-  suspicion.fix = search.advice(Advice::kFuseKernels);
-  search.take(std::move(suspicion));
+  candidate.event = search.launch()[longest->rows.front()];
+  name_sequences(search, runs, candidate);
+  candidate.fix = search.advice(Advice::kFuseKernels);
+  search.take(std::move(candidate));
 }
 
 namespace {
@@ -284,7 +284,7 @@ const DevicePeaks* peaks_of_busiest(const FindingSearch& search) {
   return find_device_peaks(of_device->name, of_device->total_memory_bytes);
 }
 
-struct FarOperator {
+struct SlowOperator {
   NameId op = kNoName;
   double device_ns = 0, roof_ns = 0;
   const RooflineRow* longest = nullptr;  ///< the shapes with the most time
@@ -305,12 +305,12 @@ bool is_far(const Trace& trace, const RooflineRow& row) {
   return row.roof_ns / row.device_ns < (is_product ? kFarProduct : kFarMemory);
 }
 
-std::vector<FarOperator> far_operators(const Trace& trace, const Roofline& found) {
-  std::map<NameId, FarOperator> by_op;
-  std::unordered_map<std::uint32_t, FarOperator*> of_call;
+std::vector<SlowOperator> far_operators(const Trace& trace, const Roofline& found) {
+  std::map<NameId, SlowOperator> by_op;
+  std::unordered_map<std::uint32_t, SlowOperator*> of_call;
   for (const RooflineRow& row : found.rows) {
     if (!is_far(trace, row)) continue;
-    FarOperator& far = by_op[row.op];
+    SlowOperator& far = by_op[row.op];
     far.op = row.op;
     far.device_ns += row.device_ns;
     far.roof_ns += row.roof_ns;
@@ -320,21 +320,21 @@ std::vector<FarOperator> far_operators(const Trace& trace, const Roofline& found
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
     const auto call = of_call.find(found.call_of[row]);
     if (call == of_call.end()) continue;
-    FarOperator& far = *call->second;
+    SlowOperator& far = *call->second;
     const std::uint32_t event = trace.gpu[row].event;
     far.times.push_back({trace.events.start_ns[event], trace.events.end_ns(event)});
     std::int64_t& of_kernel = far.kernels[trace.events.name[event]];
     of_kernel = saturating_add(of_kernel, trace.events.duration_ns[event]);
     far.calls.emplace_back(call->first, trace.events.duration_ns[event]);
   }
-  std::vector<FarOperator> sorted;
+  std::vector<SlowOperator> sorted;
   for (auto& [op, far] : by_op) sorted.push_back(std::move(far));
   std::ranges::sort(sorted, std::greater{},
-                    [](const FarOperator& far) { return std::pair(far.above_ns(), far.op); });
+                    [](const SlowOperator& far) { return std::pair(far.above_ns(), far.op); });
   return sorted;
 }
 
-NameId main_kernel(const FarOperator& far) {
+NameId main_kernel(const SlowOperator& far) {
   return std::ranges::max_element(far.kernels, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
@@ -351,25 +351,25 @@ std::string neighbours_text(const FindingSearch& search, const std::vector<Kerne
 
 std::string shapes_text(const Trace& trace, NameId dims) {
   constexpr std::size_t kMostShapes = 80;
-  return shortened(on_one_line(trace.names[dims]), kMostShapes);
+  return shortened(single_line(trace.names[dims]), kMostShapes);
 }
 
-Suspicion suspicion_of(const FindingSearch& search, FarOperator far) {
+CandidateCause candidate_cause(const FindingSearch& search, SlowOperator far) {
   const Trace& trace = search.trace();
   const RooflineRow& row = *far.longest;
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kKernelBelowRoof;
-  suspicion.place = trace.names[far.op];
-  suspicion.event = search.main_event(far.calls);
-  suspicion.evidence =
-      fmt::format("{0} runs at {4} of {3}; {1} of {2} recoverable, mostly in {5} with {6}", suspicion.place,
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kKernelBelowRoof;
+  candidate.place = trace.names[far.op];
+  candidate.event = search.main_event(far.calls);
+  candidate.evidence =
+      fmt::format("{0} runs at {4} of {3}; {1} of {2} recoverable, mostly in {5} with {6}", candidate.place,
                   format_time_ns(far.above_ns() / search.step_count()), search.per_step(far.device_ns),
                   row.compute_ns > row.memory_ns ? "peak compute" : "peak bandwidth",
-                  format_percent(far.roof_ns / far.device_ns), telling_name(trace.names[main_kernel(far)]),
+                  format_percent(far.roof_ns / far.device_ns), readable_name(trace.names[main_kernel(far)]),
                   shapes_text(trace, row.dims));
-  suspicion.time = merged(std::move(far.times));
-  suspicion.fix = search.advice(row.is_product ? Advice::kFasterProduct : Advice::kFuseNeighbours);
-  return suspicion;
+  candidate.time = merged(std::move(far.times));
+  candidate.fix = search.advice(row.is_product ? Advice::kFasterProduct : Advice::kFuseNeighbours);
+  return candidate;
 }
 
 }  // namespace
@@ -382,21 +382,21 @@ void find_kernels_below_roof(FindingSearch& search) {
       std::ranges::any_of(trace.ops, [](const OpDetail& op) { return op.dims != kNoName; });
   if (peaks == nullptr || !has_shapes) return;
   const Roofline found = roofline(trace, *peaks);
-  std::vector<FarOperator> far = far_operators(trace, found);
+  std::vector<SlowOperator> far = far_operators(trace, found);
   if (far.size() > kMostOps) far.resize(kMostOps);
-  std::erase_if(far, [&](const FarOperator& one) {
+  std::erase_if(far, [&](const SlowOperator& one) {
     return !search.is_enough(one.above_ns() / search.step_count(), 0.03);
   });
   if (far.empty()) return;
   const std::vector<KernelSequence> sequences =
       kernel_sequences(trace, kernel_categories(trace, search.types()), kMostSequences);
-  for (FarOperator& one : far) {
+  for (SlowOperator& one : far) {
     const double gain = one.above_ns() / search.step_count();
     const std::string neighbours =
         one.longest->is_product ? "" : neighbours_text(search, sequences, main_kernel(one));
-    Suspicion suspicion = suspicion_of(search, std::move(one));
-    suspicion.evidence += neighbours;
-    search.add(std::move(suspicion), gain);
+    CandidateCause candidate = candidate_cause(search, std::move(one));
+    candidate.evidence += neighbours;
+    search.add(std::move(candidate), gain);
   }
 }
 

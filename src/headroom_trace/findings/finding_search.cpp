@@ -13,11 +13,8 @@
 
 namespace headroom::trace {
 FindingSearch::FindingSearch(const TraceIndex& index)
-    : index_(index),
-      trace_(index.trace()),
-      replay_(index, index.window()),
-      python_(trace_) {
-  for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
+    : index_(index), trace_(index.trace()), replay_(index, index.window()), python_(trace_) {
+  for (const std::string_view line : python_.lines()) is_own_.push_back(is_user_line(line));
   recorded_ns_ = now_ns_ = replay_.length_ns();
   const std::int64_t total = index.device_windows().length_ns;
   std::int64_t computing = 0, allowed = 0;
@@ -39,16 +36,16 @@ std::string FindingSearch::per_step(double total_ns) const {
   return format_time_ns(total_ns / step_count()) + (steps().empty() ? "" : "/step");
 }
 
-bool FindingSearch::is_of_window(std::uint32_t row) const {
+bool FindingSearch::is_in_window(std::uint32_t row) const {
   const std::uint32_t event = trace_.gpu[row].event, call = launch()[row];
   const auto& start_ns = trace_.events.start_ns;
   if (call != kNone) return start_ns[call] >= window().start && start_ns[call] < window().end;
   return trace_.events.end_ns(event) > window().start && start_ns[event] < window().end;
 }
 
-std::vector<DeviceGap> FindingSearch::gaps_of_launched() const {
+std::vector<DeviceGap> FindingSearch::launched_gaps() const {
   std::vector<DeviceGap> gaps = culprits().gaps;
-  std::erase_if(gaps, [&](const DeviceGap& gap) { return gap.call == kNone || !is_of_window(gap.next); });
+  std::erase_if(gaps, [&](const DeviceGap& gap) { return gap.call == kNone || !is_in_window(gap.next); });
   return gaps;
 }
 
@@ -101,8 +98,8 @@ std::pair<std::uint32_t, std::uint32_t> FindingSearch::module_and_line(std::uint
   return {stack.module, own == stack.lines.end() ? kNone : *own};
 }
 
-Spans FindingSearch::idle_while(HostDoing doing) const {
-  if (devices().empty() && doing == HostDoing::kDataLoading)
+Spans FindingSearch::idle_during(HostActivity doing) const {
+  if (devices().empty() && doing == HostActivity::kDataLoading)
     return intersect(data_loading(trace_), {window()});
   std::vector<Span> spans;
   for (const IdlePart& part : culprits().parts) {
@@ -111,7 +108,7 @@ Spans FindingSearch::idle_while(HostDoing doing) const {
   return merged(std::move(spans));
 }
 
-std::uint32_t FindingSearch::longest_event(HostDoing doing) const {
+std::uint32_t FindingSearch::longest_event(HostActivity doing) const {
   if (devices().empty()) return kNone;
   const IdlePart* longest = nullptr;
   for (const IdlePart& part : culprits().parts) {
@@ -123,23 +120,23 @@ std::uint32_t FindingSearch::longest_event(HostDoing doing) const {
 }
 
 double FindingSearch::gain_ns(const WhatIf& what_if) const {
-  return static_cast<double>(now_ns_ - replay_.length_ns(gone_.what_if + what_if)) / step_count();
+  return static_cast<double>(now_ns_ - replay_.length_ns(removed_.what_if + what_if)) / step_count();
 }
 
-bool FindingSearch::take(Suspicion suspicion) {
-  const Gone cause{std::move(suspicion.what_if), suspicion.fused_ns};
-  Gone all = gone_ + cause;
+bool FindingSearch::take(CandidateCause candidate) {
+  const Removed cause{std::move(candidate.what_if), candidate.fused_ns};
+  Removed all = removed_ + cause;
   const std::int64_t length = replay_.length_ns(all.what_if);
   const double gain =
       std::min(static_cast<double>(now_ns_ - length) / step_count(), limit_ns(all.fused_ns) - saved_ns_);
-  if (gain <= 0 || !is_enough(gain, suspicion.least_gain)) return false;
-  std::optional<Gone>& gone = parts_[add(std::move(suspicion), gain)].gone;
-  if (!gone) {
-    gone.emplace().findings = 1;
+  if (gain <= 0 || !is_enough(gain, candidate.least_gain)) return false;
+  std::optional<Removed>& removed = parts_[add(std::move(candidate), gain)].removed;
+  if (!removed) {
+    removed.emplace().findings = 1;
     ++all.findings;
   }
-  gone = *gone + cause;
-  gone_ = std::move(all);
+  removed = *removed + cause;
+  removed_ = std::move(all);
   now_ns_ = length;
   saved_ns_ += gain;
   return true;
@@ -151,48 +148,48 @@ Finding* FindingSearch::one_of_kind(FindingKind kind) {
   return found == findings_.end() ? nullptr : &*found;
 }
 
-std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
-  Finding* finding = one_of_kind(suspicion.kind);
+std::size_t FindingSearch::add(CandidateCause candidate, double gain_ns) {
+  Finding* finding = one_of_kind(candidate.kind);
   if (finding == nullptr) {
     finding = &findings_.emplace_back();
     parts_.emplace_back();
-    finding->kind = suspicion.kind;
-    finding->evidence = std::move(suspicion.evidence);
+    finding->kind = candidate.kind;
+    finding->evidence = std::move(candidate.evidence);
   } else {
-    finding->evidence += suspicion.more;
+    finding->evidence += candidate.more;
   }
   const auto number = static_cast<std::size_t>(finding - findings_.data());
   Parts& parts = parts_[number];
-  parts.time = unite(parts.time, suspicion.time);
-  parts.places.push_back(std::move(suspicion.place));
+  parts.time = unite(parts.time, candidate.time);
+  parts.places.push_back(std::move(candidate.place));
   finding->recoverable_ns += gain_ns;
   set_times(parts.time, *finding);
-  if (parts.places.size() == 1 || suspicion.event_ns > parts.event_ns) {
-    parts.event_ns = suspicion.event_ns;
-    finding->fix = std::move(suspicion.fix);
-    set_place(suspicion.event, *finding);
+  if (parts.places.size() == 1 || candidate.event_ns > parts.event_ns) {
+    parts.event_ns = candidate.event_ns;
+    finding->fix = std::move(candidate.fix);
+    set_place(candidate.event, *finding);
     // Of the kernel, not the enclosing operator.
     if (finding->kind == FindingKind::kKernelBelowRoof) finding->op = parts.places.back();
   }
   return number;
 }
 
-double FindingSearch::saved_ns(const Gone& gone) const {
-  const bool is_all = gone.findings == gone_.findings;
-  const std::int64_t length = is_all ? now_ns_ : replay_.length_ns(gone.what_if);
+double FindingSearch::saved_ns(const Removed& removed) const {
+  const bool is_all = removed.findings == removed_.findings;
+  const std::int64_t length = is_all ? now_ns_ : replay_.length_ns(removed.what_if);
   const double saved = static_cast<double>(recorded_ns_ - length) / step_count();
-  return std::clamp(saved, 0.0, std::max(0.0, limit_ns(gone.fused_ns)));
+  return std::clamp(saved, 0.0, std::max(0.0, limit_ns(removed.fused_ns)));
 }
 
-void FindingSearch::set_partner(std::span<const Gone* const> gone, std::span<Finding> findings) const {
+void FindingSearch::set_partner(std::span<const Removed* const> removed, std::span<Finding> findings) const {
   constexpr std::size_t kFirst = 3;
   constexpr double kNearlyAll = 0.9;
   Finding& last = findings.back();
   const double off_ns = std::abs(last.recoverable_ns - last.further_ns);
   double most_ns = 0;
   for (std::size_t i = 0; i < std::min(findings.size() - 1, kFirst) && most_ns < kNearlyAll * off_ns; ++i) {
-    if (gone[i] == nullptr) continue;
-    const double other_ns = findings[i].recoverable_ns, together_ns = saved_ns(*gone[i] + *gone.back());
+    if (removed[i] == nullptr) continue;
+    const double other_ns = findings[i].recoverable_ns, together_ns = saved_ns(*removed[i] + *removed.back());
     const double by_ns = std::abs(last.recoverable_ns + other_ns - together_ns);
     if (by_ns <= most_ns || !are_dependent(last.recoverable_ns, other_ns, together_ns)) continue;
     most_ns = by_ns;
@@ -202,22 +199,22 @@ void FindingSearch::set_partner(std::span<const Gone* const> gone, std::span<Fin
 }
 
 std::vector<Finding> FindingSearch::findings() const {
-  std::vector<std::pair<Finding, const Gone*>> sorted;
+  std::vector<std::pair<Finding, const Removed*>> sorted;
   for (std::size_t i = 0; i < findings_.size(); ++i) {
-    const Gone* const gone = parts_[i].gone ? &*parts_[i].gone : nullptr;
-    Finding& finding = sorted.emplace_back(findings_[i], gone).first;
-    if (gone != nullptr) finding.recoverable_ns = saved_ns(*gone);
+    const Removed* const removed = parts_[i].removed ? &*parts_[i].removed : nullptr;
+    Finding& finding = sorted.emplace_back(findings_[i], removed).first;
+    if (removed != nullptr) finding.recoverable_ns = saved_ns(*removed);
     finding.share = finding.recoverable_ns / step_ns();
   }
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& one) { return one.first.recoverable_ns; });
   constexpr double kIndependent = 0.1;
   std::vector<Finding> findings;
-  std::vector<const Gone*> gone;
-  Gone before;
+  std::vector<const Removed*> removed;
+  Removed before;
   double before_ns = 0;
   for (const auto& [found, cause] : sorted) {
     Finding& finding = findings.emplace_back(found);
-    gone.push_back(cause);
+    removed.push_back(cause);
     finding.further_ns = finding.recoverable_ns;
     if (cause == nullptr) continue;
     before = before + *cause;
@@ -228,7 +225,7 @@ std::vector<Finding> FindingSearch::findings() const {
     const double together_ns = std::max(before_ns, saved_ns(before));
     finding.further_ns = together_ns - std::exchange(before_ns, together_ns);
     if (std::abs(finding.recoverable_ns - finding.further_ns) > kIndependent * finding.recoverable_ns)
-      set_partner(gone, findings);
+      set_partner(removed, findings);
   }
   return findings;
 }

@@ -23,7 +23,7 @@
 
 namespace headroom::trace {
 
-struct Suspicion {
+struct CandidateCause {
   FindingKind kind = FindingKind::kHostBound;
   WhatIf what_if;
   double least_gain = 0.01;   ///< share of the step without idle and exposed time
@@ -62,8 +62,8 @@ class FindingSearch {
   /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
   /// The row of Trace::gpu was launched in the window or, without a known launch, runs in it.
-  bool is_of_window(std::uint32_t row) const;
-  std::vector<DeviceGap> gaps_of_launched() const;
+  bool is_in_window(std::uint32_t row) const;
+  std::vector<DeviceGap> launched_gaps() const;
   /// " on 8 devices together" for several devices, else "".
   std::string on_devices() const;
   bool has_found(FindingKind kind, std::string_view place) const;
@@ -76,39 +76,39 @@ class FindingSearch {
   std::string advice(Advice what) const { return trace::advice(what, trace_.writer); }
 
   /// Device idle times; without devices, all times of data loading.
-  Spans idle_while(HostDoing doing) const;
-  std::uint32_t longest_event(HostDoing doing) const;
+  Spans idle_during(HostActivity doing) const;
+  std::uint32_t longest_event(HostActivity doing) const;
 
   /// Per step, on top of the earlier findings.
   double gain_ns(const WhatIf& what_if) const;
   bool is_enough(double gain_ns, double least_gain) const { return gain_ns >= least_gain * reference_ns_; }
-  const Spans& host_gone() const { return gone_.what_if.host_gone; }
+  const Spans& host_removed() const { return removed_.what_if.host_removed; }
   /// False if it gains too little.
-  bool take(Suspicion suspicion);
+  bool take(CandidateCause candidate);
   /// Without a what-if. Returns its index.
-  std::size_t add(Suspicion suspicion, double gain_ns);
+  std::size_t add(CandidateCause candidate, double gain_ns);
 
   /// Largest further gain per step.
-  double allowed_ns() const { return limit_ns(gone_.fused_ns) - saved_ns_; }
+  double allowed_ns() const { return limit_ns(removed_.fused_ns) - saved_ns_; }
 
   std::vector<Finding> findings() const;
 
  private:
-  struct Gone {
+  struct Removed {
     WhatIf what_if;
     std::int64_t fused_ns = 0;
     std::size_t findings = 0;
   };
-  friend Gone operator+(const Gone& a, const Gone& b) {
+  friend Removed operator+(const Removed& a, const Removed& b) {
     return {a.what_if + b.what_if, a.fused_ns + b.fused_ns, a.findings + b.findings};
   }
   double limit_ns(std::int64_t fused_ns) const {
     return allowed_ns_ + static_cast<double>(fused_ns) / step_count();
   }
-  double saved_ns(const Gone& gone) const;
+  double saved_ns(const Removed& removed) const;
   /// Sets the last finding's partner: the earlier finding on which its gain depends most. `gone` is by
   /// finding; nullptr without a what-if.
-  void set_partner(std::span<const Gone* const> gone, std::span<Finding> findings) const;
+  void set_partner(std::span<const Removed* const> removed, std::span<Finding> findings) const;
   /// The finding to extend, else nullptr.
   Finding* one_of_kind(FindingKind kind);
   void set_times(const Spans& time, Finding& finding) const;
@@ -123,7 +123,7 @@ class FindingSearch {
   std::int64_t recorded_ns_ = 0, now_ns_ = 0;  ///< replayed, without and with what-ifs
   double reference_ns_ = 0, allowed_ns_ = 0;   ///< per step; limit of all gains, without fusions
   double saved_ns_ = 0;                        ///< per step
-  Gone gone_;                                  ///< sum of the findings
+  Removed removed_;                            ///< sum of the findings
   PythonPlaces python_;
   std::vector<bool> is_own_;  ///< by line
   std::vector<Finding> findings_;
@@ -131,7 +131,7 @@ class FindingSearch {
     Spans time;
     std::int64_t event_ns = 0;
     std::vector<std::string> places;
-    std::optional<Gone> gone;
+    std::optional<Removed> removed;
   };
   std::vector<Parts> parts_;
 };

@@ -101,12 +101,12 @@ std::vector<std::string> finding_sentences(std::span<const Finding> findings, do
   return say;
 }
 
-void say_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
-                  AnalysisResult& result) {
+void report_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
+                     AnalysisResult& result) {
   const std::size_t shown = most == 0 ? findings.size() : std::min(most, findings.size());
   result.standing = standing_lines(shares, findings);
   // The standing lines then explain it.
-  const bool is_said = findings.empty() && (unexplained(shares, findings) > kMuchLost || !shares.is_known());
+  const bool is_said = findings.empty() && (unexplained(shares, findings) > kHighLoss || !shares.is_known());
   if (!is_said)
     result.answer = finding_sentences(std::span(findings).first(shown), shares.step_ns, shares.has_steps());
   if (shown < findings.size())

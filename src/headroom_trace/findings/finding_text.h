@@ -12,7 +12,7 @@ namespace headroom::trace {
 
 /// Sets the answer to the standing lines and the first `most` findings (0: all), and adds their table and the
 /// headline "recoverable_ns".
-void say_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
-                  AnalysisResult& result);
+void report_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
+                     AnalysisResult& result);
 
 }  // namespace headroom::trace

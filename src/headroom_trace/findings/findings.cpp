@@ -20,7 +20,7 @@
 namespace headroom::trace {
 namespace {
 
-std::vector<bool> names_that_fit(const Trace& trace, const std::string& pattern) {
+std::vector<bool> matching_names(const Trace& trace, const std::string& pattern) {
   std::vector<bool> fit(trace.names.size());
   for (NameId name = 0; name < fit.size(); ++name) fit[name] = fits_glob(pattern, trace.names[name]);
   return fit;
@@ -52,7 +52,7 @@ std::string without_launch_note(const FindingSearch& search) {
 void add_without(const FindingSearch& search, const std::string& pattern, AnalysisResult& result) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
-  const std::vector<bool> fits = names_that_fit(trace, pattern);
+  const std::vector<bool> fits = matching_names(trace, pattern);
   WhatIf what_if;
   std::vector<Span> host;
   std::size_t calls = 0, works = 0;
@@ -61,18 +61,18 @@ void add_without(const FindingSearch& search, const std::string& pattern, Analys
     host.push_back({events.start_ns[event], events.end_ns(event)});
     ++calls;
   }
-  what_if.host_gone = merged(std::move(host));
+  what_if.host_removed = merged(std::move(host));
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
-    const bool is_gone = fits[events.name[event]] || is_inside(search, fits, search.launch()[row]);
-    works += is_gone ? 1 : 0;
-    what_if.duration_ns.push_back(is_gone ? WhatIf::kGone : events.duration_ns[event]);
+    const bool is_removed = fits[events.name[event]] || is_inside(search, fits, search.launch()[row]);
+    works += is_removed ? 1 : 0;
+    what_if.duration_ns.push_back(is_removed ? WhatIf::kRemoved : events.duration_ns[event]);
   }
   if (calls + works == 0)
     throw Error(
         fmt::format("--without {}: nothing in {} matches; `headroom trace ops` and `kernels` list the names, "
                     "* matches any characters",
-                    in_quotes(pattern), in_quotes(trace.source)));
+                    quote(pattern), quote(trace.source)));
   const double step_ns = search.step_ns();
   const std::int64_t shorter = search.replay().length_ns() - search.replay().length_ns(what_if);
   const double without_ns = step_ns - static_cast<double>(shorter) / search.step_count();
@@ -80,7 +80,7 @@ void add_without(const FindingSearch& search, const std::string& pattern, Analys
   result.answer.insert(
       result.answer.begin(),
       fmt::format("without {} ({} CPU calls, {} GPU events) {} would take {} instead of {} (-{})",
-                  in_quotes(pattern), calls, works, search.steps().empty() ? "the trace" : "a step",
+                  quote(pattern), calls, works, search.steps().empty() ? "the trace" : "a step",
                   format_time_ns(without_ns), format_time_ns(step_ns),
                   format_percent(1 - without_ns / step_ns)));
 }
@@ -131,8 +131,8 @@ TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisRe
   FindingSearch search(index);
   TraceFindings found{{}, step_shares(index, search.step_ns(), true)};
   // Otherwise the causes of idle time are unknown.
-  if (found.shares.known != DeviceTimeKnown::kIncomplete) found.findings = search_findings(search);
-  say_findings(found.findings, found.shares, most, result);
+  if (found.shares.known != DeviceTimeStatus::kIncomplete) found.findings = search_findings(search);
+  report_findings(found.findings, found.shares, most, result);
   if (!without.empty()) add_without(search, without, result);
   if (std::string text = step_note(index.steps()); !text.empty()) result.notes.push_back(std::move(text));
   if (std::string text = without_launch_note(search); !text.empty()) result.notes.push_back(std::move(text));

@@ -13,7 +13,7 @@
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/columns/name_answers.h"
+#include "headroom_trace/columns/name_predicate.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/launches.h"
@@ -206,25 +206,25 @@ std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCa
   return sites;
 }
 
-/// Host time of removed calls, with enclosing operators that do nothing else, such as aten::item. `is_gone`
-/// is by event.
-Spans time_for(const FindingSearch& search, std::span<const std::uint32_t> gone,
-               const std::vector<bool>& is_gone) {
+/// Host time of removed calls, with enclosing operators that do nothing else, such as aten::item.
+/// `is_removed` is by event.
+Spans removed_spans(const FindingSearch& search, std::span<const std::uint32_t> removed,
+                    const std::vector<bool>& is_removed) {
   constexpr std::int64_t kLittleElseNs = 50'000;
   const Events& events = search.trace().events;
-  std::vector<bool> does_more(events.size());
+  std::vector<bool> has_other_work(events.size());
   const auto mark = [&](std::uint32_t call) {
-    if (call == kNone || is_gone[call]) return;
-    for (std::uint32_t event = call; event != kNone && !does_more[event]; event = search.parent()[event])
-      does_more[event] = true;
+    if (call == kNone || is_removed[call]) return;
+    for (std::uint32_t event = call; event != kNone && !has_other_work[event]; event = search.parent()[event])
+      has_other_work[event] = true;
   };
   for (const std::uint32_t call : search.launch()) mark(call);
   for (const Replay::Wait& wait : search.replay().waits()) mark(wait.call);
   std::vector<Span> times;
   std::map<std::uint32_t, std::int64_t> else_ns;
-  for (const std::uint32_t call : gone) {
+  for (const std::uint32_t call : removed) {
     times.push_back({events.start_ns[call], events.end_ns(call)});
-    for (std::uint32_t event = search.parent()[call]; event != kNone && !does_more[event];
+    for (std::uint32_t event = search.parent()[call]; event != kNone && !has_other_work[event];
          event = search.parent()[event]) {
       if (events.category[event] != Category::kCpuOp) break;
       else_ns.try_emplace(event, events.duration_ns[event]).first->second -= events.duration_ns[call];
@@ -273,16 +273,16 @@ WhatIf without(const FindingSearch& search, const WaitSite& site) {
   const Trace& trace = search.trace();
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   WhatIf what_if;
-  what_if.waits_gone.assign(waits.size(), false);
+  what_if.waits_removed.assign(waits.size(), false);
   std::vector<std::uint32_t> calls;
-  std::vector<bool> is_gone(trace.events.size());
+  std::vector<bool> is_removed(trace.events.size());
   const auto leave_out = [&](std::uint32_t call) {
-    if (call == kNone || is_gone[call]) return;
-    is_gone[call] = true;
+    if (call == kNone || is_removed[call]) return;
+    is_removed[call] = true;
     calls.push_back(call);
   };
   for (const std::uint32_t i : site.waits) {
-    what_if.waits_gone[i] = true;
+    what_if.waits_removed[i] = true;
     leave_out(waits[i].call);
     for (const std::uint32_t row : waits[i].rows) {
       const std::uint32_t event = trace.gpu[row].event;
@@ -290,42 +290,43 @@ WhatIf without(const FindingSearch& search, const WaitSite& site) {
           trace.events.duration_ns[event] > kSmallCopyNs)
         continue;
       if (what_if.duration_ns.empty()) what_if.duration_ns = recorded_durations(trace);
-      what_if.duration_ns[row] = WhatIf::kGone;
+      what_if.duration_ns[row] = WhatIf::kRemoved;
       leave_out(search.launch()[row]);
     }
   }
   if (is_copy_from_host(search, site)) return what_if;  // a copy that does not wait still needs its call
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
-    const bool stays = what_if.duration_ns.empty() || what_if.duration_ns[row] != WhatIf::kGone;
-    if (stays && search.launch()[row] != kNone) is_gone[search.launch()[row]] = false;
+    const bool stays = what_if.duration_ns.empty() || what_if.duration_ns[row] != WhatIf::kRemoved;
+    if (stays && search.launch()[row] != kNone) is_removed[search.launch()[row]] = false;
   }
-  std::erase_if(calls, [&](std::uint32_t call) { return !is_gone[call]; });
-  what_if.host_gone = time_for(search, calls, is_gone);
+  std::erase_if(calls, [&](std::uint32_t call) { return !is_removed[call]; });
+  what_if.host_removed = removed_spans(search, calls, is_removed);
   return what_if;
 }
 
 /// `gain_ns` is per step.
-Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf what_if, double gain_ns) {
+CandidateCause candidate_cause(const FindingSearch& search, const WaitSite& site, WhatIf what_if,
+                               double gain_ns) {
   constexpr double kFarMore = 2;
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kSynchronisation;
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kSynchronisation;
   // One wait per step is usual and cheap.
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   const auto count =
       std::ranges::count_if(site.waits, [&](std::uint32_t wait) { return waits[wait].has_waited; });
   const double per_step = static_cast<double>(count) / search.step_count();
-  suspicion.least_gain = per_step > 1 ? 0.01 : 0.03;
-  suspicion.event = site.event;
-  suspicion.what_if = std::move(what_if);
-  suspicion.time = merged(site.idle);
-  suspicion.evidence = fmt::format(
+  candidate.least_gain = per_step > 1 ? 0.01 : 0.03;
+  candidate.event = site.event;
+  candidate.what_if = std::move(what_if);
+  candidate.time = merged(site.idle);
+  candidate.evidence = fmt::format(
       "{} waits for the GPU {} times{}{}; GPU idle for {} after that, until the CPU launches again",
       site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " per step",
       waited_text(search, site), search.per_step(static_cast<double>(site.idle_ns)));
   if (gain_ns * search.step_count() > kFarMore * static_cast<double>(site.idle_ns))
-    suspicion.evidence += "; without the waits the CPU would run ahead and later launches would be on time";
-  suspicion.fix = search.advice(is_copy_from_host(search, site) ? Advice::kPinMemory : Advice::kReadLater);
-  return suspicion;
+    candidate.evidence += "; without the waits the CPU would run ahead and later launches would be on time";
+  candidate.fix = search.advice(is_copy_from_host(search, site) ? Advice::kPinMemory : Advice::kReadLater);
+  return candidate;
 }
 
 }  // namespace
@@ -335,27 +336,27 @@ void find_device_allocation(FindingSearch& search) {
   if (allocations.calls.empty()) return;
   const Events& events = search.trace().events;
   const std::vector<Replay::Wait>& waits = search.replay().waits();
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kDeviceAllocation;
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kDeviceAllocation;
   // Usually none in a settled step.
-  suspicion.least_gain = 0.001;
-  suspicion.what_if.host_gone = allocations.times;
-  suspicion.what_if.waits_gone.assign(waits.size(), false);
+  candidate.least_gain = 0.001;
+  candidate.what_if.host_removed = allocations.times;
+  candidate.what_if.waits_removed.assign(waits.size(), false);
   std::size_t followed = 0;
   for (std::uint32_t i = 0; i < waits.size(); ++i) {
     if (!follows_allocation(events, allocations, waits[i].call)) continue;
-    suspicion.what_if.waits_gone[i] = true;
+    candidate.what_if.waits_removed[i] = true;
     ++followed;
   }
-  suspicion.event = *std::ranges::max_element(allocations.calls, {},
+  candidate.event = *std::ranges::max_element(allocations.calls, {},
                                               [&](std::uint32_t call) { return events.duration_ns[call]; });
-  suspicion.time = allocations.times;
-  suspicion.evidence =
+  candidate.time = allocations.times;
+  candidate.evidence =
       fmt::format("{} calls that allocate or free GPU memory take {} of CPU time", allocations.calls.size(),
                   search.per_step(static_cast<double>(length(allocations.times))));
-  if (followed > 0) suspicion.evidence += fmt::format(", {} of them wait for the GPU", followed);
-  suspicion.fix = search.advice(Advice::kReuseMemory);
-  search.take(std::move(suspicion));
+  if (followed > 0) candidate.evidence += fmt::format(", {} of them wait for the GPU", followed);
+  candidate.fix = search.advice(Advice::kReuseMemory);
+  search.take(std::move(candidate));
 }
 
 void find_synchronisation(FindingSearch& search) {
@@ -372,7 +373,7 @@ void find_synchronisation(FindingSearch& search) {
     order.emplace_back(search.gain_ns(without(search, sites[i])), i);
   std::ranges::sort(order, std::greater{});
   for (const auto& [gain, i] : order)
-    search.take(suspicion_of(search, sites[i], without(search, sites[i]), gain));
+    search.take(candidate_cause(search, sites[i], without(search, sites[i]), gain));
 }
 
 // Causes between the start of a launch call and of its work.
@@ -419,7 +420,7 @@ std::vector<bool> first_rows(const Trace& trace) {
 
 struct SlowCalls {
   std::vector<std::uint32_t> calls;
-  std::vector<Span> gone, idle;
+  std::vector<Span> removed, idle;
   std::int64_t total_ns = 0;
   std::uint32_t longest = kNone;
   WhatIf what_if;
@@ -427,35 +428,35 @@ struct SlowCalls {
   void add(const FindingSearch& search, std::uint32_t call, std::int64_t own_ns, Span idle_time) {
     const Events& events = search.trace().events;
     calls.push_back(call);
-    gone.push_back({events.start_ns[call], events.end_ns(call) - own_ns});
+    removed.push_back({events.start_ns[call], events.end_ns(call) - own_ns});
     idle.push_back(idle_time);
     total_ns = saturating_add(total_ns, events.duration_ns[call]);
     if (longest == kNone || events.duration_ns[call] > events.duration_ns[longest]) longest = call;
   }
   void add_launch(const FindingSearch& search, const DeviceGap& gap, std::int64_t own_ns) {
     add(search, gap.call, own_ns, {gap.host_until_ns, gap.call_until_ns});
-    if (what_if.delays_gone.empty()) what_if.delays_gone.assign(search.trace().gpu.size(), false);
-    if (!gap.is_device_late()) what_if.delays_gone[gap.next] = true;
+    if (what_if.delays_removed.empty()) what_if.delays_removed.assign(search.trace().gpu.size(), false);
+    if (!gap.is_device_late()) what_if.delays_removed[gap.next] = true;
   }
 };
 
-Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, SlowCalls slow) {
-  Suspicion suspicion;
-  suspicion.kind = kind;
-  suspicion.least_gain = 0.02;
-  suspicion.event = slow.longest;
-  suspicion.time = merged(std::move(slow.idle));
-  suspicion.what_if = std::move(slow.what_if);
-  suspicion.what_if.host_gone = merged(std::move(slow.gone));
+CandidateCause candidate_cause(const FindingSearch& search, FindingKind kind, SlowCalls slow) {
+  CandidateCause candidate;
+  candidate.kind = kind;
+  candidate.least_gain = 0.02;
+  candidate.event = slow.longest;
+  candidate.time = merged(std::move(slow.idle));
+  candidate.what_if = std::move(slow.what_if);
+  candidate.what_if.host_removed = merged(std::move(slow.removed));
   const auto longest_ns = static_cast<double>(search.trace().events.duration_ns[slow.longest]);
   const bool is_one = slow.calls.size() == 1;
-  suspicion.evidence = is_one ? fmt::format("one {} call takes {}", call_name(search, slow.longest),
+  candidate.evidence = is_one ? fmt::format("one {} call takes {}", call_name(search, slow.longest),
                                             format_time_ns(longest_ns))
                               : fmt::format("{} calls take {}, longest {} ({})", slow.calls.size(),
                                             search.per_step(static_cast<double>(slow.total_ns)),
                                             format_time_ns(longest_ns), call_name(search, slow.longest));
-  suspicion.evidence += "; GPU idle meanwhile";
-  return suspicion;
+  candidate.evidence += "; GPU idle meanwhile";
+  return candidate;
 }
 
 /// Separates first uses, which are far slower.
@@ -493,11 +494,11 @@ void find_slow_calls(FindingSearch& search) {
   SlowCalls first_use, slow_launch;
   add_slow_launches(search, slow, first_use, slow_launch);
   const std::vector<std::uint32_t> first = first_uses(search);
-  NameAnswers is_of_first_use(search.trace(), is_first_use_call);
+  NamePredicate is_of_first_use(search.trace(), is_first_use_call);
   std::uint32_t last = kNone;
   for (const IdlePart& part : culprits.parts) {
     if (part.event == kNone || part.event == last) continue;
-    const bool is_call = part.doing == HostDoing::kLaunch || part.doing == HostDoing::kAllocation;
+    const bool is_call = part.doing == HostActivity::kLaunch || part.doing == HostActivity::kAllocation;
     if (!is_call || (!is_of_first_use(search.trace().events.name[part.event]) &&
                      std::ranges::find(first, part.event) == first.end()))
       continue;
@@ -505,33 +506,33 @@ void find_slow_calls(FindingSearch& search) {
     first_use.add(search, part.event, 0, part.time);
   }
   if (!first_use.calls.empty()) {
-    Suspicion suspicion = suspicion_of(search, FindingKind::kFirstUse, std::move(first_use));
-    suspicion.evidence += "; typical of a first use: loading code or a library, building a graph";
-    suspicion.fix = search.advice(Advice::kWarmUp);
-    search.take(std::move(suspicion));
+    CandidateCause candidate = candidate_cause(search, FindingKind::kFirstUse, std::move(first_use));
+    candidate.evidence += "; typical of a first use: loading code or a library, building a graph";
+    candidate.fix = search.advice(Advice::kWarmUp);
+    search.take(std::move(candidate));
   }
   if (!slow_launch.calls.empty()) {
-    Suspicion suspicion = suspicion_of(search, FindingKind::kSlowLaunch, std::move(slow_launch));
-    suspicion.fix = search.advice(Advice::kFreeHost);
-    search.take(std::move(suspicion));
+    CandidateCause candidate = candidate_cause(search, FindingKind::kSlowLaunch, std::move(slow_launch));
+    candidate.fix = search.advice(Advice::kFreeHost);
+    search.take(std::move(candidate));
   }
 }
 
 void find_late_devices(FindingSearch& search) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kDeviceLate;
-  suspicion.least_gain = 0.02;
-  suspicion.what_if.delays_gone.assign(trace.gpu.size(), false);
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kDeviceLate;
+  candidate.least_gain = 0.02;
+  candidate.what_if.delays_removed.assign(trace.gpu.size(), false);
   const DeviceGap* longest = nullptr;
   const auto late_ns = [](const DeviceGap& gap) { return gap.time.end - gap.late_from_ns; };
   std::vector<Span> times;
   std::int64_t total_ns = 0;
-  const std::vector<DeviceGap> gaps = search.gaps_of_launched();
+  const std::vector<DeviceGap> gaps = search.launched_gaps();
   for (const DeviceGap& gap : gaps) {
     if (!gap.is_device_late()) continue;
-    suspicion.what_if.delays_gone[gap.next] = true;
+    candidate.what_if.delays_removed[gap.next] = true;
     times.push_back({gap.late_from_ns, gap.time.end});
     total_ns = saturating_add(total_ns, late_ns(gap));
     if (longest == nullptr || late_ns(gap) > late_ns(*longest)) longest = &gap;
@@ -543,22 +544,22 @@ void find_late_devices(FindingSearch& search) {
       });
       if (row == stream.rows.end()) continue;
       const std::uint32_t call = search.launch()[*row];
-      if (call != kNone && events.end_ns(call) < gap.time.end) suspicion.what_if.delays_gone[*row] = true;
+      if (call != kNone && events.end_ns(call) < gap.time.end) candidate.what_if.delays_removed[*row] = true;
     }
   }
   if (longest == nullptr) return;
-  suspicion.event = longest->call;
+  candidate.event = longest->call;
   const std::string most =
       fmt::format("{} before {}", format_time_ns(static_cast<double>(late_ns(*longest))),
                   kernel_base_name(trace.names[events.name[trace.gpu[longest->next].event]]));
-  suspicion.evidence =
+  candidate.evidence =
       times.size() == 1
           ? fmt::format("a launch has returned, but the idle GPU starts its work late: {}", most)
           : fmt::format("{} launches have returned, but the idle GPU starts their work late: {}, longest {}",
                         times.size(), search.per_step(static_cast<double>(total_ns)), most);
-  suspicion.time = merged(std::move(times));
-  suspicion.fix = search.advice(Advice::kFindDeviceWait);
-  search.take(std::move(suspicion));
+  candidate.time = merged(std::move(times));
+  candidate.fix = search.advice(Advice::kFindDeviceWait);
+  search.take(std::move(candidate));
 }
 
 namespace {
@@ -566,18 +567,18 @@ namespace {
 /// Longer gaps are other host work.
 constexpr std::int64_t kShortGapNs = 100'000;
 
-void try_doing(FindingSearch& search, HostDoing doing, Suspicion suspicion, const char* what) {
-  suspicion.time = search.idle_while(doing);
-  if (suspicion.time.empty()) return;
-  suspicion.what_if.host_gone = suspicion.time;
-  suspicion.event = search.longest_event(doing);
+void try_activity(FindingSearch& search, HostActivity doing, CandidateCause candidate, const char* what) {
+  candidate.time = search.idle_during(doing);
+  if (candidate.time.empty()) return;
+  candidate.what_if.host_removed = candidate.time;
+  candidate.event = search.longest_event(doing);
   std::int64_t longest = 0;
-  for (const Span& span : suspicion.time) longest = std::max(longest, span.end - span.start);
-  suspicion.evidence =
+  for (const Span& span : candidate.time) longest = std::max(longest, span.end - span.start);
+  candidate.evidence =
       fmt::format("{}the CPU is {}: {}, longest {}", search.devices().empty() ? "" : "GPU idle while ", what,
-                  search.per_step(static_cast<double>(length(suspicion.time))),
+                  search.per_step(static_cast<double>(length(candidate.time))),
                   format_time_ns(static_cast<double>(longest)));
-  search.take(std::move(suspicion));
+  search.take(std::move(candidate));
 }
 
 struct Site {
@@ -590,13 +591,13 @@ std::string_view name_of(const FindingSearch& search, std::uint32_t event) {
   return search.trace().names[event == kNone ? kNoName : search.trace().events.name[event]];
 }
 
-bool is_other_work(HostDoing doing) {
-  return doing == HostDoing::kOperator || doing == HostDoing::kProgram || doing == HostDoing::kNotRecorded ||
-         doing == HostDoing::kLaunch;
+bool is_other_work(HostActivity doing) {
+  return doing == HostActivity::kOperator || doing == HostActivity::kProgram ||
+         doing == HostActivity::kNotRecorded || doing == HostActivity::kLaunch;
 }
 
 /// Longest first; unrecorded time has no event.
-std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
+std::vector<Site> long_gap_sites(const FindingSearch& search) {
   std::map<std::string_view, Site> sites;
   const IdleCulprits& culprits = search.culprits();
   for (const IdlePart& part : culprits.parts) {
@@ -618,62 +619,62 @@ std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
   return sorted;
 }
 
-std::string where_text(const FindingSearch& search, const Site& site) {
+std::string progress_text(const FindingSearch& search, const Site& site) {
   const std::string where = search.where(site.event);
   return fmt::format("{} in {}", search.per_step(static_cast<double>(site.total_ns)),
                      where.empty() ? "unrecorded code" : where);
 }
 
 /// `event_ns`: the time at the site's event.
-Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int64_t event_ns,
-                         const std::string& what) {
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kHostBound;
-  suspicion.least_gain = 0.02;
-  suspicion.event = site.event;
-  suspicion.event_ns = site.event == kNone ? 0 : event_ns;
-  suspicion.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
-  suspicion.time = merged(site.times);
-  suspicion.what_if.host_gone = subtract(suspicion.time, search.host_gone());
-  suspicion.evidence = "GPU idle while the CPU is not launching" +
+CandidateCause host_candidate(const FindingSearch& search, const Site& site, std::int64_t event_ns,
+                              const std::string& what) {
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kHostBound;
+  candidate.least_gain = 0.02;
+  candidate.event = site.event;
+  candidate.event_ns = site.event == kNone ? 0 : event_ns;
+  candidate.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
+  candidate.time = merged(site.times);
+  candidate.what_if.host_removed = subtract(candidate.time, search.host_removed());
+  candidate.evidence = "GPU idle while the CPU is not launching" +
                        (search.on_devices().empty() ? "" : "," + search.on_devices()) + ": " + what;
-  suspicion.more = ", " + what;
-  suspicion.fix = search.advice(site.event == kNone ? Advice::kRecordHost : Advice::kMoveHostWork);
-  return suspicion;
+  candidate.more = ", " + what;
+  candidate.fix = search.advice(site.event == kNone ? Advice::kRecordHost : Advice::kMoveHostWork);
+  return candidate;
 }
 
 }  // namespace
 
 void find_data_loading(FindingSearch& search) {
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kDataLoading;
-  suspicion.least_gain = 0.03;
-  suspicion.fix = search.advice(Advice::kLoadAhead);
-  try_doing(search, HostDoing::kDataLoading, std::move(suspicion), "waiting for input");
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kDataLoading;
+  candidate.least_gain = 0.03;
+  candidate.fix = search.advice(Advice::kLoadAhead);
+  try_activity(search, HostActivity::kDataLoading, std::move(candidate), "waiting for input");
 }
 
 void find_recompilation(FindingSearch& search) {
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kRecompilation;
-  suspicion.fix = search.advice(Advice::kCompileOnce);
-  try_doing(search, HostDoing::kCompilation, std::move(suspicion), "compiling (torch.compile)");
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kRecompilation;
+  candidate.fix = search.advice(Advice::kCompileOnce);
+  try_activity(search, HostActivity::kCompilation, std::move(candidate), "compiling (torch.compile)");
 }
 
 void find_garbage_collection(FindingSearch& search) {
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kGarbageCollection;
-  suspicion.fix = search.advice(Advice::kCollectLater);
-  try_doing(search, HostDoing::kCollector, std::move(suspicion), "collecting garbage");
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kGarbageCollection;
+  candidate.fix = search.advice(Advice::kCollectLater);
+  try_activity(search, HostActivity::kCollector, std::move(candidate), "collecting garbage");
 }
 
 void find_long_host_work(FindingSearch& search) {
   constexpr std::int64_t kLongNs = 500'000;
   constexpr std::size_t kMostSites = 3;
-  std::vector<Site> sites = sites_of_long_gaps(search);
+  std::vector<Site> sites = long_gap_sites(search);
   std::erase_if(sites, [](const Site& site) { return site.event == kNone || site.longest_ns < kLongNs; });
   if (sites.size() > kMostSites) sites.resize(kMostSites);
   for (const Site& site : sites)
-    search.take(host_suspicion(search, site, site.total_ns, where_text(search, site)));
+    search.take(host_candidate(search, site, site.total_ns, progress_text(search, site)));
 }
 
 void find_host_bound(FindingSearch& search) {
@@ -681,7 +682,7 @@ void find_host_bound(FindingSearch& search) {
   Site all;
   std::size_t places = 0;
   std::string named;
-  for (Site& site : sites_of_long_gaps(search)) {
+  for (Site& site : long_gap_sites(search)) {
     if (search.has_found(FindingKind::kHostBound,
                          name_of(search, site_of(search.trace(), search.parent(), site.event))))
       continue;
@@ -689,47 +690,47 @@ void find_host_bound(FindingSearch& search) {
       all.event = site.event;
       all.longest_ns = site.total_ns;
     }
-    if (++places <= kMostNamed) named += (named.empty() ? "" : ", ") + where_text(search, site);
+    if (++places <= kMostNamed) named += (named.empty() ? "" : ", ") + progress_text(search, site);
     all.total_ns = saturating_add(all.total_ns, site.total_ns);
     std::ranges::move(site.times, std::back_inserter(all.times));
   }
   if (all.total_ns <= 0) return;
   const std::string time = search.per_step(static_cast<double>(all.total_ns));
-  search.take(host_suspicion(search, all, all.longest_ns,
+  search.take(host_candidate(search, all, all.longest_ns,
                              places > 1 ? fmt::format("{} in {} other places ({}{})", time, places, named,
                                                       places > kMostNamed ? ", ..." : "")
                                         : named));
 }
 
 void find_launch_bound(FindingSearch& search) {
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kLaunchBound;
-  suspicion.least_gain = 0.02;
-  suspicion.what_if.launched_ahead.assign(search.trace().gpu.size(), false);
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kLaunchBound;
+  candidate.least_gain = 0.02;
+  candidate.what_if.launched_ahead.assign(search.trace().gpu.size(), false);
   std::vector<Span> host, idle;
   const IdleCulprits& culprits = search.culprits();
   std::vector<bool> follows_wait(culprits.gaps.size());
   for (const IdlePart& part : culprits.parts) {
-    if (part.doing == HostDoing::kSynchronisation) follows_wait[part.gap] = true;
+    if (part.doing == HostActivity::kSynchronisation) follows_wait[part.gap] = true;
   }
   for (std::size_t i = 0; i < culprits.gaps.size(); ++i) {
     const DeviceGap& gap = culprits.gaps[i];
     const std::int64_t late_ns = gap.host_until_ns - gap.time.start;
     if (late_ns <= 0 || late_ns >= kShortGapNs || gap.next == kNone || follows_wait[i]) continue;
     if (is_slow_call(search, gap) || gap.is_device_late()) continue;
-    suspicion.what_if.launched_ahead[gap.next] = true;
+    candidate.what_if.launched_ahead[gap.next] = true;
     host.push_back({gap.time.start, gap.host_until_ns});
     idle.push_back(gap.time);
-    if (suspicion.event == kNone) suspicion.event = gap.call;
+    if (candidate.event == kNone) candidate.event = gap.call;
   }
   if (idle.empty()) return;
-  suspicion.what_if.host_gone = merged(std::move(host));
-  suspicion.evidence =
+  candidate.what_if.host_removed = merged(std::move(host));
+  candidate.evidence =
       fmt::format("{} times the GPU ran out of launched work before the next launch", idle.size());
-  suspicion.more = "; " + suspicion.evidence;
-  suspicion.time = merged(std::move(idle));
-  suspicion.fix = search.advice(Advice::kLaunchLess);
-  search.take(std::move(suspicion));
+  candidate.more = "; " + candidate.evidence;
+  candidate.time = merged(std::move(idle));
+  candidate.fix = search.advice(Advice::kLaunchLess);
+  search.take(std::move(candidate));
 }
 
 namespace {
@@ -762,28 +763,28 @@ void find_slow_steps(FindingSearch& search) {
     others.push_back(lengths.back() - static_cast<double>(length_within(known, span)));
   }
   const double usual = median(lengths), usual_other = median(others);
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kSlowStep;
+  CandidateCause candidate;
+  candidate.kind = FindingKind::kSlowStep;
   double lost = 0;
   std::size_t slow = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (lengths[i] < kSlow * usual || others[i] <= usual_other) continue;
     ++slow;
     lost += others[i] - usual_other;
-    suspicion.time.push_back({steps[i].start_ns, steps[i].end_ns});
+    candidate.time.push_back({steps[i].start_ns, steps[i].end_ns});
   }
   const double gain = std::min(lost / search.step_count(), search.allowed_ns());
   if (gain <= 0 || !search.is_enough(gain, 0.02)) return;
-  suspicion.time = merged(std::move(suspicion.time));
+  candidate.time = merged(std::move(candidate.time));
   const bool has_launches =
       std::ranges::any_of(search.launch(), [](std::uint32_t call) { return call != kNone; });
-  suspicion.evidence = fmt::format(
+  candidate.evidence = fmt::format(
       "{} of {} steps take over {} times the median {}; {}", slow, steps.size(), kSlow, format_time_ns(usual),
       has_launches
           ? "neither more compute nor the CPU explains it"
           : "more compute does not explain it; without recorded launches the effect of the CPU is unknown");
-  suspicion.fix = "compare a slow step with a usual one: `headroom trace critical-path --step N` of each";
-  search.add(std::move(suspicion), gain);
+  candidate.fix = "compare a slow step with a usual one: `headroom trace critical-path --step N` of each";
+  search.add(std::move(candidate), gain);
 }
 
 void find_fragmentation(FindingSearch& search) {
@@ -807,14 +808,14 @@ void find_fragmentation(FindingSearch& search) {
     const auto reserved = static_cast<double>(memory.peak_reserved_bytes),
                used = static_cast<double>(memory.allocated_at_peak_reserved_bytes);
     if (reserved - used < kMuch * reserved) continue;
-    Suspicion suspicion;
-    suspicion.kind = FindingKind::kFragmentation;
-    suspicion.evidence =
+    CandidateCause candidate;
+    candidate.kind = FindingKind::kFragmentation;
+    candidate.evidence =
         fmt::format("device {} had reserved {} of its {} but used only {}", memory.device,
                     format_bytes(reserved), format_bytes(total_of(memory.device)), format_bytes(used));
-    suspicion.time = {{memory.peak_reserved_at_ns, memory.peak_reserved_at_ns + 1}};
-    suspicion.fix = search.advice(Advice::kExpandSegments);
-    search.add(std::move(suspicion), 0);
+    candidate.time = {{memory.peak_reserved_at_ns, memory.peak_reserved_at_ns + 1}};
+    candidate.fix = search.advice(Advice::kExpandSegments);
+    search.add(std::move(candidate), 0);
   }
 }
 

@@ -20,10 +20,10 @@ void add_idle(const IdleCulprits& culprits, double whole_ns, StepShares& shares)
   const auto is_unknown = [](const DeviceGap& gap) { return gap.next != kNone && gap.call == kNone; };
   for (const IdlePart& part : culprits.parts) {
     const double share = static_cast<double>(part.length_ns()) / whole_ns;
-    if (part.doing == HostDoing::kNotRecorded || is_unknown(culprits.gaps[part.gap])) {
+    if (part.doing == HostActivity::kNotRecorded || is_unknown(culprits.gaps[part.gap])) {
       shares.not_recorded += share;
     } else {
-      shares.idle_while[static_cast<std::size_t>(part.doing)] += share;
+      shares.idle_during[static_cast<std::size_t>(part.doing)] += share;
     }
   }
 }
@@ -59,11 +59,11 @@ std::string parts_text(const StepShares& shares) {
   std::vector<std::pair<double, std::string>> parts{{shares.exposed_communication, "exposed communication"},
                                                     {shares.exposed_copies, "exposed copies"},
                                                     {shares.not_recorded, "GPU idle (cause not recorded)"}};
-  for (std::size_t i = 0; i < kHostDoings; ++i) {
-    const auto doing = static_cast<HostDoing>(i);
-    parts.emplace_back(shares.idle_while[i], doing == HostDoing::kNotTheHost
-                                                 ? "GPU idle (waiting for another device or an event)"
-                                                 : fmt::format("GPU idle ({})", to_string(doing)));
+  for (std::size_t i = 0; i < kHostActivities; ++i) {
+    const auto doing = static_cast<HostActivity>(i);
+    parts.emplace_back(shares.idle_during[i], doing == HostActivity::kNotTheHost
+                                                  ? "GPU idle (waiting for another device or an event)"
+                                                  : fmt::format("GPU idle ({})", to_string(doing)));
   }
   std::ranges::stable_sort(parts, std::greater{}, [](const auto& part) { return part.first; });
   std::vector<std::string> texts;
@@ -81,16 +81,16 @@ StepShares step_shares(const TraceIndex& index, double step_ns, bool has_host) {
   shares.step_ns = step_ns;
   shares.steps = std::ssize(index.steps().measured());
   if (index.trace().gpu.empty()) return shares;
-  shares.known = DeviceTimeKnown::kAfterSteps;
+  shares.known = DeviceTimeStatus::kAfterSteps;
   if (index.steps().is_device_behind()) return shares;
-  shares.known = DeviceTimeKnown::kIncomplete;
+  shares.known = DeviceTimeStatus::kIncomplete;
   const std::vector<bool>& is_whole = index.steps().is_whole;
   if (!is_whole.empty() && std::ranges::find(is_whole, true) == is_whole.end()) return shares;
   const std::vector<Span>& windows = index.device_windows().by_device;
   double whole_ns = 0;
   for (const Span& window : windows) whole_ns += static_cast<double>(window.end - window.start);
   if (whole_ns <= 0) return shares;
-  shares.known = DeviceTimeKnown::kYes;
+  shares.known = DeviceTimeStatus::kYes;
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const DeviceTimes& device = index.devices()[i];
     const auto share_of = [&](const Spans& spans) {
@@ -109,7 +109,7 @@ StepShares step_shares(const TraceIndex& index, double step_ns, bool has_host) {
 StepShares mean_of(std::span<const StepShares> ranks) {
   StepShares mean;
   const auto count = static_cast<double>(ranks.size());
-  mean.known = DeviceTimeKnown::kYes;
+  mean.known = DeviceTimeStatus::kYes;
   const bool have_steps = std::ranges::all_of(ranks, &StepShares::has_steps);
   for (const StepShares& rank : ranks) {
     mean.known = std::max(mean.known, rank.known);
@@ -118,8 +118,8 @@ StepShares mean_of(std::span<const StepShares> ranks) {
     for (double StepShares::*const share : {&StepShares::busy, &StepShares::exposed_communication,
                                             &StepShares::exposed_copies, &StepShares::not_recorded})
       mean.*share += rank.*share / count;
-    for (std::size_t doing = 0; doing < kHostDoings; ++doing)
-      mean.idle_while[doing] += rank.idle_while[doing] / count;
+    for (std::size_t doing = 0; doing < kHostActivities; ++doing)
+      mean.idle_during[doing] += rank.idle_during[doing] / count;
   }
   return mean;
 }
@@ -140,8 +140,8 @@ std::vector<std::string> standing_lines(const StepShares& shares, std::span<cons
   std::vector<std::string> lines{step_line(shares) + " · " + savings_text(shares, findings)};
   if (!shares.is_known()) {
     lines.push_back(fmt::format("GPU idle share of the {} unknown: {}", unit_of(shares),
-                                shares.known == DeviceTimeKnown::kNoWork ? "no GPU work in the file"
-                                : shares.known == DeviceTimeKnown::kAfterSteps
+                                shares.known == DeviceTimeStatus::kNoWork ? "no GPU work in the file"
+                                : shares.known == DeviceTimeStatus::kAfterSteps
                                     ? "GPU work comes after the last step"
                                     : "work launched by the steps is not in the file"));
     return lines;
@@ -152,7 +152,7 @@ std::vector<std::string> standing_lines(const StepShares& shares, std::span<cons
       fmt::format("GPU idle or exposed {} of the {}; findings explain {} of that, {} is not recorded",
                   format_percent(lost), unit_of(shares), format_percent(lost > 0 ? found / lost : 0),
                   format_percent(lost > 0 ? not_recorded / lost : 0)));
-  if (lost - found > kMuchLost)
+  if (lost - found > kHighLoss)
     lines.push_back(fmt::format("no finding explains the other {} of the {}; all losses: {}",
                                 format_percent(lost - found), unit_of(shares), parts_text(shares)));
   return lines;

@@ -15,24 +15,24 @@ class TraceIndex;
 struct Finding;
 
 /// Whether the device time of a step is known.
-enum class DeviceTimeKnown : std::uint8_t {
+enum class DeviceTimeStatus : std::uint8_t {
   kYes,
   kNoWork,
   kAfterSteps,  ///< hardly any inside the steps (StepSet::is_device_behind)
   kIncomplete   ///< every step lacks launched work
 };
-inline constexpr std::size_t kDeviceTimesKnown = 4;
+inline constexpr std::size_t kDeviceTimeStatuses = 4;
 
 /// Breakdown of a step, or of the trace without steps; mean of the devices.
 struct StepShares {
   double step_ns = 0;
   std::int64_t steps = 0;
-  DeviceTimeKnown known = DeviceTimeKnown::kNoWork;
+  DeviceTimeStatus known = DeviceTimeStatus::kNoWork;
   double busy = 0, exposed_communication = 0, exposed_copies = 0;  ///< shares of the step
   double not_recorded = 0;                                         ///< idle for unknown reasons, share
-  std::array<double, kHostDoings> idle_while{};                    ///< share, by host activity
+  std::array<double, kHostActivities> idle_during{};               ///< share, by host activity
 
-  bool is_known() const { return known == DeviceTimeKnown::kYes; }
+  bool is_known() const { return known == DeviceTimeStatus::kYes; }
   double idle() const { return is_known() ? 1 - busy : 0; }
   /// Idle or exposed.
   double lost() const { return idle() + exposed_communication + exposed_copies; }
@@ -51,6 +51,6 @@ std::string step_line(const StepShares& shares);
 std::vector<std::string> standing_lines(const StepShares& shares, std::span<const Finding> findings);
 /// Returns the lost share of the step without findings.
 double unexplained(const StepShares& shares, std::span<const Finding> findings);
-inline constexpr double kMuchLost = 0.1;
+inline constexpr double kHighLoss = 0.1;
 
 }  // namespace headroom::trace

@@ -124,7 +124,7 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
   }
   if (!message.is_whole()) return events_.skip(offset, "a node with invalid fields");
   if (type == kMetadataNode) return events_.count_without_columns();
-  constexpr auto kMostUs = static_cast<std::uint64_t>(kMostNs) / 1000;
+  constexpr auto kMostUs = static_cast<std::uint64_t>(kMaxNs) / 1000;
   if (start_us > kMostUs || length_us > kMostUs) return events_.skip(offset, "its time is out of range");
   const bool is_collective = type >= kFirstCommunication && type <= kLastCommunication;
   if (is_collective) arguments_.add(Argument::kCollectiveName, name);

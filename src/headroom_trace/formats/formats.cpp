@@ -64,7 +64,7 @@ constexpr std::array kMagics{
   throw Error(fmt::format("not a trace: it looks like {}; {}", what, advice));
 }
 
-bool starts_with_any_case(std::string_view text, std::string_view lower) {
+bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
   return text.size() >= lower.size() &&
          std::ranges::equal(text.substr(0, lower.size()), lower,
                             [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
@@ -113,7 +113,7 @@ void refuse_lookalike(std::string_view first, const std::filesystem::path& path)
   if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5)
     refuse("a Python pickle, but not a PyTorch memory snapshot",
            "give a file written by torch.cuda.memory._dump_snapshot(), or a trace");
-  if (starts_with_any_case(text, "<!doctype html") || starts_with_any_case(text, "<html"))
+  if (starts_with_ignoring_case(text, "<!doctype html") || starts_with_ignoring_case(text, "<html"))
     refuse("a page (HTML)", "give the trace itself, not a page that shows it");
   if (text.starts_with("<?xml")) refuse("XML", kGiveATrace);
   if (!is_printable(first)) return;
@@ -158,8 +158,8 @@ namespace {
 
 using OpenSource = std::function<std::unique_ptr<ByteSource>()>;
 
-void read_as_what_it_is(PeekedSource& bytes, const std::filesystem::path& path, const OpenSource& again,
-                        const ReadOptions& options, Trace& trace, const readers::RewriteSink* sink) {
+void read_by_format(PeekedSource& bytes, const std::filesystem::path& path, const OpenSource& again,
+                    const ReadOptions& options, Trace& trace, const readers::RewriteSink* sink) {
   const readers::FileFormat* const format = readers::format_of(bytes.first());
   if (format == nullptr) {
     readers::refuse_lookalike(bytes.first(), path);
@@ -175,20 +175,20 @@ void read_as_what_it_is(PeekedSource& bytes, const std::filesystem::path& path, 
 }
 
 Trace read_once(const OpenSource& open, const std::string& source, const std::filesystem::path& path,
-                const ReadOptions& options, const readers::RewriteSink* sink, bool& can_be_read_again) {
+                const ReadOptions& options, const readers::RewriteSink* sink, bool& is_repeatable) {
   Trace trace;
   trace.source = source;
   PeekedSource bytes(open(), readers::kFirstBytes);
-  with_context(fmt::format("cannot read the trace {}", in_quotes(source)), [&] {
+  with_context(fmt::format("cannot read the trace {}", quote(source)), [&] {
     try {
-      read_as_what_it_is(bytes, path, open, options, trace, sink);
+      read_by_format(bytes, path, open, options, trace, sink);
     } catch (const Error& error) {
       // A damaged file may not look like a trace.
       if (bytes.damage().empty()) throw;
       throw Error(bytes.damage());
     }
   });
-  can_be_read_again = bytes.size() > 0;
+  is_repeatable = bytes.size() > 0;
   trace.file_bytes = bytes.size() > 0 ? bytes.size() : bytes.done();
   if (const std::string damage = bytes.damage(); !damage.empty()) {
     trace.is_complete = false;
@@ -201,14 +201,13 @@ Trace read_once(const OpenSource& open, const std::string& source, const std::fi
 
 Trace read_source(const OpenSource& open, const std::string& source, const std::filesystem::path& path,
                   const ReadOptions& options, const readers::RewriteSink* sink = nullptr) {
-  bool can_be_read_again = false;
-  Trace trace = read_once(open, source, path, options, sink, can_be_read_again);
-  if (sink != nullptr || !can_be_read_again || !readers::wants_launch_arrows(trace, options.needs))
-    return trace;
+  bool is_repeatable = false;
+  Trace trace = read_once(open, source, path, options, sink, is_repeatable);
+  if (sink != nullptr || !is_repeatable || !readers::wants_launch_arrows(trace, options.needs)) return trace;
   ReadOptions with_arrows = options;
   with_arrows.needs = with_arrows.needs | Needs::kFlows;
   trace = {};
-  trace = read_once(open, source, path, with_arrows, sink, can_be_read_again);
+  trace = read_once(open, source, path, with_arrows, sink, is_repeatable);
   trace.events_skipped_by_need += trace.flows.size();
   trace.flows.clear();
   return trace;
@@ -226,7 +225,7 @@ Trace rewrite(const std::filesystem::path& path, const readers::RewriteSink& sin
 }
 
 Trace read_text(std::string_view json, const std::string& source, const ReadOptions& options) {
-  return read_source([&] { return from_memory(json); }, source, {}, options);
+  return read_source([&] { return memory_source(json); }, source, {}, options);
 }
 
 }  // namespace headroom::trace

@@ -157,7 +157,7 @@ constexpr std::size_t kMostFrames = 200, kMostStackText = 16384;
 /// Damaged lists may share elements.
 constexpr std::size_t kMostStacksText = std::size_t{256} << 20;
 
-bool is_of_python(std::string_view file) {
+bool is_python_frame(std::string_view file) {
   return file.ends_with(".py") || file.starts_with('<');
 }
 
@@ -195,7 +195,7 @@ class SnapshotReader {
   /// Before PyTorch 2.2 there is only an order.
   std::int64_t time_of(Id entry, std::int64_t otherwise) const {
     const std::int64_t us = pickle_.whole(pickle_.at(entry, "time_us"), -1);
-    return us >= 0 && us <= kMostNs / 1000 ? us * 1000 : otherwise;
+    return us >= 0 && us <= kMaxNs / 1000 ? us * 1000 : otherwise;
   }
   std::int64_t address_of(Id entry) const {
     const bool is_block = pickle_.at(entry, "addr") == Pickle::kAbsent;
@@ -227,7 +227,7 @@ void SnapshotReader::read() {
     throw Error(
         fmt::format("not a memory snapshot but another pickle{}; give a file written by "
                     "torch.cuda.memory._dump_snapshot()",
-                    name.empty() ? "" : ", of " + in_quotes(name)));
+                    name.empty() ? "" : ", of " + quote(name)));
   }
   const std::int64_t devices = std::min(
       std::max(static_cast<std::int64_t>(pickle_.list(traces).size()), segments_.devices()), kMostDevices);
@@ -371,10 +371,10 @@ const std::string& SnapshotReader::stack(Id frames) {
   if (!is_new || stacks_text_ > kMostStacksText) return text;
   const std::vector<Id>& all = pickle_.list(frames);
   const auto file_of = [&](Id frame) { return pickle_.text(pickle_.at(frame, "filename")); };
-  const bool has_python = std::ranges::any_of(all, [&](Id frame) { return is_of_python(file_of(frame)); });
+  const bool has_python = std::ranges::any_of(all, [&](Id frame) { return is_python_frame(file_of(frame)); });
   std::size_t count = 0;
   for (const Id frame : all) {
-    if (has_python && !is_of_python(file_of(frame))) continue;
+    if (has_python && !is_python_frame(file_of(frame))) continue;
     const std::string one = fmt::format("{}({}): {}", file_of(frame),
                                         std::max<std::int64_t>(pickle_.whole(pickle_.at(frame, "line")), 0),
                                         pickle_.text(pickle_.at(frame, "name")));

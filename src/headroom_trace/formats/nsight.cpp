@@ -334,9 +334,8 @@ void NsightReader::read_names() {
 }
 
 bool NsightReader::has_time(const Rows& rows) {
-  const bool is_sound = !rows.is_null(0) && !rows.is_null(1) && rows.whole(0) >= -kMostNs &&
-                        rows.whole(0) <= kMostNs && rows.whole(1) >= rows.whole(0) &&
-                        rows.whole(1) <= kMostNs;
+  const bool is_sound = !rows.is_null(0) && !rows.is_null(1) && rows.whole(0) >= -kMaxNs &&
+                        rows.whole(0) <= kMaxNs && rows.whole(1) >= rows.whole(0) && rows.whole(1) <= kMaxNs;
   if (!is_sound) events_.skip(row_, "an event with an invalid start or end");
   return is_sound;
 }
@@ -477,7 +476,7 @@ void NsightReader::read_ranges() {
              if (type != kPushPop && type != kStartEnd) return;  // names
              const std::string_view name = rows.is_null(4) ? text(rows.whole(5)) : rows.text(4);
              if (rows.is_null(1))
-               return events_.skip(row_, fmt::format("the range {} has no end", in_quotes(name)));
+               return events_.skip(row_, fmt::format("the range {} has no end", quote(name)));
              if (const std::string_view op = take_operator(name, arguments_); !op.empty())
                return add_host(Category::kCpuOp, op, rows.whole(2, 0), rows);
              add_host(Category::kUserAnnotation, name, rows.whole(2, 0), rows);
@@ -497,7 +496,7 @@ bool is_report(const NsightDatabase& database) {
         "or json, or convert it with `rocpd convert`");
   constexpr std::size_t kShown = 8;
   if (tables.size() > kShown) tables.resize(kShown);
-  for (std::string& table : tables) table = in_quotes(table);
+  for (std::string& table : tables) table = quote(table);
   throw Error(
       fmt::format("not an Nsight Systems export but a SQLite database with {}; give the output of `nsys "
                   "export --type sqlite REPORT.nsys-rep`",

@@ -494,7 +494,7 @@ ClockReading reading_of(std::string_view clock) {
 
 /// Nothing if out of range.
 std::optional<std::int64_t> nanoseconds(std::uint64_t count, std::uint64_t unit_ns) {
-  if (count > static_cast<std::uint64_t>(kMostNs) / unit_ns) return std::nullopt;
+  if (count > static_cast<std::uint64_t>(kMaxNs) / unit_ns) return std::nullopt;
   return static_cast<std::int64_t>(count * unit_ns);
 }
 
@@ -607,7 +607,7 @@ std::optional<std::int64_t> PerfettoSequence::time_of(bool has_timestamp, std::u
   // Old writers count in microseconds.
   if (event.absolute_us || event.delta_us) {
     const std::int64_t us = event.absolute_us ? *event.absolute_us : last_us_ + *event.delta_us;
-    if (us > kMostNs / 1000 || us < -kMostNs / 1000) return std::nullopt;
+    if (us > kMaxNs / 1000 || us < -kMaxNs / 1000) return std::nullopt;
     last_us_ = us;
     return us * 1000;
   }
@@ -621,7 +621,7 @@ std::optional<std::int64_t> PerfettoSequence::time_of(bool has_timestamp, std::u
   const auto ns = nanoseconds(timestamp, unit_ns);
   if (!ns) return std::nullopt;
   const std::int64_t at = clocks.to_trace_time(clock, sequence, *ns);
-  return at > kMostNs || at < -kMostNs ? std::nullopt : std::optional(at);
+  return at > kMaxNs || at < -kMaxNs ? std::nullopt : std::optional(at);
 }
 
 // TrackEvent.
@@ -678,7 +678,7 @@ void PerfettoEvent::read(std::string_view bytes, const PerfettoSequence& sequenc
     if (field.is_bytes(kEventName)) name = field.bytes;
     if (field.is_varint(kCategoryNumbers)) take_category(text_of(sequence.categories, field.value));
     if (field.is_bytes(kEventCategories)) take_category(field.bytes);
-    if (field.is_varint(kDeltaUs)) delta_us = std::clamp<std::int64_t>(field.whole(), -kMostNs, kMostNs);
+    if (field.is_varint(kDeltaUs)) delta_us = std::clamp<std::int64_t>(field.whole(), -kMaxNs, kMaxNs);
     if (field.is_varint(kAbsoluteUs)) absolute_us = field.whole();
     if (field.is_bytes(kLegacy)) read_legacy(field.bytes, sequence);
     if (field.is_bytes(kAnnotations)) read_annotation(field.bytes, sequence);
@@ -706,7 +706,7 @@ void PerfettoEvent::read_legacy(std::string_view bytes, const PerfettoSequence& 
     if (field.is_varint(kLegacyName)) name = text_of(sequence.names, field.value);
     if (field.is_varint(kDurationUs)) {
       duration_ns = static_cast<std::int64_t>(
-                        std::min<std::uint64_t>(field.value, static_cast<std::uint64_t>(kMostNs) / 1000)) *
+                        std::min<std::uint64_t>(field.value, static_cast<std::uint64_t>(kMaxNs) / 1000)) *
                     1000;
     }
     if (!field.is_varint(kPhase)) continue;
@@ -888,7 +888,7 @@ void PerfettoReader::read() {
   bytes = inner_offset_;
   for (auto& [track, slices] : open_) {
     for (const OpenSlice& slice : slices) {
-      events_.skip(slice.offset, fmt::format("the slice {} has no end", in_quotes(slice.name)));
+      events_.skip(slice.offset, fmt::format("the slice {} has no end", quote(slice.name)));
     }
   }
   events_.finish(bytes);
@@ -897,7 +897,7 @@ void PerfettoReader::read() {
 void PerfettoReader::read_packets(ByteSource& source, bool is_inner) {
   WireStream stream(source);
   constexpr std::uint64_t kReport = 1 << 13;
-  const auto amiss = [&](std::uint64_t at, std::string what) {
+  const auto report_problem = [&](std::uint64_t at, std::string what) {
     if (!is_learning_) events_.cut_off(is_inner ? inner_offset_ : at, std::move(what));
   };
   for (std::uint64_t count = 0;; ++count) {
@@ -907,23 +907,23 @@ void PerfettoReader::read_packets(ByteSource& source, bool is_inner) {
     const WireStream::Next next = stream.next(field);
     if (next == WireStream::Next::kOver) break;
     if (next == WireStream::Next::kBroken) {
-      amiss(at, "expected a packet; the rest of the file cannot be read");
+      report_problem(at, "expected a packet; the rest of the file cannot be read");
       break;
     }
     if (next == WireStream::Next::kCutOff) {
-      amiss(at, "the file ends inside a packet");
+      report_problem(at, "the file ends inside a packet");
       break;
     }
     if (field.type != WireType::kBytes) continue;
     if (field.number != kPacket || field.value > kLargestPacket) {
       if (field.number == kPacket && !is_learning_) events_.problem(at, "a packet of more than 64 MiB");
       if (stream.pass(field.value)) continue;
-      amiss(at, "the file ends inside a packet");
+      report_problem(at, "the file ends inside a packet");
       break;
     }
     const auto bytes = stream.take(field.value);
     if (!bytes) {
-      amiss(at, "the file ends inside a packet");
+      report_problem(at, "the file ends inside a packet");
       break;
     }
     take(packet_of(*bytes, is_inner ? inner_offset_ : at), is_inner);
@@ -959,10 +959,10 @@ void PerfettoReader::unpack(const Packet& packet, bool is_inner) {
   constexpr std::size_t kZlibHeader = 2;
   std::unique_ptr<ByteSource> source;
   if (!packet.zstd.empty()) {
-    source = unpack_zstd(from_memory(packet.zstd));
+    source = unpack_zstd(memory_source(packet.zstd));
   } else {
     source = unpack_deflate(
-        from_memory(packet.compressed.substr(std::min(kZlibHeader, packet.compressed.size()))));
+        memory_source(packet.compressed.substr(std::min(kZlibHeader, packet.compressed.size()))));
   }
   read_packets(*source, true);
   if (const std::string damage = source->damage(); !damage.empty() && !is_learning_)

@@ -39,7 +39,7 @@ class PickleReader {
 
   Id add(Pickle::Node node);
   void push(Id id) { stack_.push_back(id); }
-  void push_whole(std::int64_t value, Kind kind = Kind::kWhole);
+  void push_integer(std::int64_t value, Kind kind = Kind::kInteger);
   void push_text(std::uint64_t size, Kind kind = Kind::kText);
   void push_text(const std::string& text, Kind kind);
   void push_long(std::uint64_t bytes);
@@ -118,7 +118,7 @@ PickleReader::Id PickleReader::add(Pickle::Node node) {
   return static_cast<Id>(pickle_.nodes_.size() - 1);
 }
 
-void PickleReader::push_whole(std::int64_t value, Kind kind) {
+void PickleReader::push_integer(std::int64_t value, Kind kind) {
   Pickle::Node node{.kind = kind, .size = 0, .whole = value};
   push(add(node));
 }
@@ -148,7 +148,7 @@ void PickleReader::push_long(std::uint64_t bytes) {
     if (i < 8) value |= static_cast<std::uint64_t>(last) << (8 * i);
   }
   if (bytes > 0 && bytes < 8 && last >= 0x80) value |= ~std::uint64_t{0} << (8 * bytes);
-  push_whole(static_cast<std::int64_t>(value));
+  push_integer(static_cast<std::int64_t>(value));
 }
 
 PickleReader::Id PickleReader::pop() {
@@ -203,13 +203,13 @@ void PickleReader::memoize(std::uint64_t at) {
 bool PickleReader::step_number(unsigned char opcode) {
   switch (opcode) {
     case 'J':
-      push_whole(static_cast<std::int32_t>(number(4)));
+      push_integer(static_cast<std::int32_t>(number(4)));
       return true;
     case 'K':
-      push_whole(static_cast<std::int64_t>(number(1)));
+      push_integer(static_cast<std::int64_t>(number(1)));
       return true;
     case 'M':
-      push_whole(static_cast<std::int64_t>(number(2)));
+      push_integer(static_cast<std::int64_t>(number(2)));
       return true;
     case 0x8a:
       push_long(number(1));
@@ -221,7 +221,7 @@ bool PickleReader::step_number(unsigned char opcode) {
     case 'L': {
       std::string text = line();
       if (text.ends_with('L')) text.pop_back();
-      push_whole(to_integer(text).value_or(0));
+      push_integer(to_integer(text).value_or(0));
       return true;
     }
     case 'F':
@@ -238,11 +238,11 @@ bool PickleReader::step_number(unsigned char opcode) {
       return true;
     }
     case 'N':
-      push_whole(0, Kind::kNone);
+      push_integer(0, Kind::kNone);
       return true;
     case 0x88:
     case 0x89:
-      push_whole(opcode == 0x88 ? 1 : 0, Kind::kBool);
+      push_integer(opcode == 0x88 ? 1 : 0, Kind::kBool);
       return true;
     default:
       return false;
@@ -452,7 +452,7 @@ Pickle::Pickle(ByteSource& source) {
 
 std::int64_t Pickle::whole(Id value, std::int64_t absent) const {
   switch (kind(value)) {
-    case Kind::kWhole:
+    case Kind::kInteger:
     case Kind::kBool:
       return nodes_[value].whole;
     case Kind::kReal: {

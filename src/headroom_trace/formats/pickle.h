@@ -15,7 +15,7 @@ class Pickle {
  public:
   using Id = std::uint32_t;
   static constexpr Id kAbsent = 0xffffffffU;
-  enum class Kind : std::uint8_t { kNone, kBool, kWhole, kReal, kText, kList, kDict, kOther };
+  enum class Kind : std::uint8_t { kNone, kBool, kInteger, kReal, kText, kList, kDict, kOther };
 
   /// Throws Error with the byte offset: truncated, not a pickle, or more than kMostBytes of values.
   explicit Pickle(ByteSource& source);

@@ -54,7 +54,7 @@ void ExecutionReader::read(FormatInput& input) {
 /// Before schema 1.0.3 they are members of the node.
 void ExecutionReader::take_attributes(const Json& node) {
   const auto take = [&](std::string_view name, const Json& holder, std::string_view key) {
-    const std::int64_t value = whole_at(holder, key);
+    const std::int64_t value = integer_at(holder, key);
     if (name == "tid") thread_ = value;
     if (name == "scope") scope_ = value;
     if (name == "seq_id" && value >= 0) arguments_.add(Argument::kSequence, value);
@@ -131,8 +131,8 @@ void ExecutionReader::add(const Json& node, Category category, std::uint64_t off
   if (!length) length = time_at("inclusive_dur");
   std::string tid = std::to_string(thread_);
   if (is_gpu_work(category)) {
-    tid = std::to_string(whole_at(node, "stream", 0));
-    arguments_.add(Argument::kStream, whole_at(node, "stream", 0));
+    tid = std::to_string(integer_at(node, "stream", 0));
+    arguments_.add(Argument::kStream, integer_at(node, "stream", 0));
     arguments_.add(Argument::kDevice, 0);
   }
   events_.add({.category = category,

@@ -33,7 +33,7 @@ struct RocprofProcess {
 };
 
 std::int64_t handle_at(const Json& object, std::string_view key) {
-  return whole_at(member_at(object, key), "handle");
+  return integer_at(member_at(object, key), "handle");
 }
 
 class RocprofReader {
@@ -94,7 +94,7 @@ void RocprofReader::read_processes(ByteSource& source, bool takes_tables, bool t
 
 void RocprofReader::read_table(JsonDescent& json, const std::string& key, RocprofProcess& process) {
   if (key == "metadata") {
-    if (const auto metadata = json.take()) process.pid = std::to_string(whole_at(*metadata, "pid", 0));
+    if (const auto metadata = json.take()) process.pid = std::to_string(integer_at(*metadata, "pid", 0));
   } else if (key == "agents") {
     json.array([&] {
       if (const auto agent = json.take()) take_agent(*agent, process);
@@ -108,7 +108,7 @@ void RocprofReader::read_table(JsonDescent& json, const std::string& key, Rocpro
       for (const char* name : {"formatted_kernel_name", "demangled_kernel_name", "kernel_name"}) {
         const std::string_view text = text_at(*symbol, name);
         if (text.empty()) continue;
-        process.kernels.emplace(whole_at(*symbol, "kernel_id"), text);
+        process.kernels.emplace(integer_at(*symbol, "kernel_id"), text);
         break;
       }
     });
@@ -128,7 +128,7 @@ void RocprofReader::read_texts(JsonDescent& json, RocprofProcess& process) {
     } else if (key == "marker_api") {
       json.array([&] {
         if (const auto marker = json.take())
-          process.markers.emplace(whole_at(*marker, "key"), text_at(*marker, "value"));
+          process.markers.emplace(integer_at(*marker, "key"), text_at(*marker, "value"));
       });
     }
   });
@@ -136,15 +136,15 @@ void RocprofReader::read_texts(JsonDescent& json, RocprofProcess& process) {
 
 void RocprofReader::take_agent(const Json& agent, RocprofProcess& process) {
   constexpr std::int64_t kGpu = 2;
-  if (whole_at(agent, "type") != kGpu) return;
+  if (integer_at(agent, "type") != kGpu) return;
   const std::int64_t number = process.gpus++;
   process.agents[handle_at(agent, "id")] = {number};
   const std::string_view product = text_at(agent, "product_name");
-  const std::int64_t wave = whole_at(agent, "wave_front_size", 64),
-                     waves = whole_at(agent, "max_waves_per_cu", 0);
+  const std::int64_t wave = integer_at(agent, "wave_front_size", 64),
+                     waves = integer_at(agent, "max_waves_per_cu", 0);
   Json device = {{"id", number},
                  {"name", product.empty() ? text_at(agent, "name") : product},
-                 {"numSms", whole_at(agent, "cu_count", 0)},
+                 {"numSms", integer_at(agent, "cu_count", 0)},
                  {"warpSize", wave}};
   if (wave > 0 && wave <= 1024 && waves > 0 && waves <= 1024)
     device["maxThreadsPerMultiprocessor"] = wave * waves;
@@ -157,21 +157,20 @@ void RocprofReader::read_records(JsonDescent& json, const RocprofProcess& proces
       const std::uint64_t offset = json.offset();
       const auto record = json.take();
       if (record) return take_record(domain, *record, process, offset);
-      events_.skip(offset,
-                   fmt::format("a record of {} cannot be read: {}", in_quotes(domain), json.problem()));
+      events_.skip(offset, fmt::format("a record of {} cannot be read: {}", quote(domain), json.problem()));
     });
   });
 }
 
 void RocprofReader::take_record(const std::string& domain, const Json& record, const RocprofProcess& process,
                                 std::uint64_t offset) {
-  constexpr std::int64_t kNone = -kMostNs - 1;
+  constexpr std::int64_t kNone = -kMaxNs - 1;
   offset_ = offset;
   arguments_.clear();
   const bool has_time =
-      whole_at(record, "start_timestamp", kNone) >= 0 &&
-      whole_at(record, "end_timestamp", kNone) >= whole_at(record, "start_timestamp", kNone) &&
-      whole_at(record, "end_timestamp", kNone) <= kMostNs;
+      integer_at(record, "start_timestamp", kNone) >= 0 &&
+      integer_at(record, "end_timestamp", kNone) >= integer_at(record, "start_timestamp", kNone) &&
+      integer_at(record, "end_timestamp", kNone) <= kMaxNs;
   const bool is_call =
       domain == "hip_api" || domain == "hsa_api" || domain == "marker_api" || domain == "rccl_api";
   if (domain != "kernel_dispatch" && domain != "memory_copy" && !is_call)
@@ -187,7 +186,7 @@ void RocprofReader::take_record(const std::string& domain, const Json& record, c
 }
 
 std::string RocprofReader::operation_of(const Json& record, const RocprofProcess& process) const {
-  const std::int64_t kind = whole_at(record, "kind"), operation = whole_at(record, "operation");
+  const std::int64_t kind = integer_at(record, "kind"), operation = integer_at(record, "operation");
   if (kind >= 0 && static_cast<std::size_t>(kind) < process.operations.size()) {
     const auto& names = process.operations[static_cast<std::size_t>(kind)];
     if (operation >= 0 && static_cast<std::size_t>(operation) < names.size())
@@ -198,29 +197,30 @@ std::string RocprofReader::operation_of(const Json& record, const RocprofProcess
 
 void RocprofReader::add_kernel(const Json& record, const RocprofProcess& process) {
   const Json& info = member_at(record, "dispatch_info");
-  const auto kernel = process.kernels.find(whole_at(info, "kernel_id"));
+  const auto kernel = process.kernels.find(integer_at(info, "kernel_id"));
   std::string name = kernel == process.kernels.end() ? std::string() : kernel->second;
   if (name.empty()) {
     events_.problem(offset_, "a kernel whose name is not in the file");
-    name = fmt::format("kernel {}", whole_at(info, "kernel_id"));
+    name = fmt::format("kernel {}", integer_at(info, "kernel_id"));
   }
   const Json &grid = member_at(info, "grid_size"), &group = member_at(info, "workgroup_size");
   if (grid.is_object() && group.is_object()) {
     // Converts work-items to groups.
     const auto groups = [&](const char* axis) {
-      const std::int64_t size = std::max<std::int64_t>(whole_at(group, axis), 1);
-      return std::max<std::int64_t>(whole_at(grid, axis), 0) / size +
-             (whole_at(grid, axis) % size > 0 ? 1 : 0);
+      const std::int64_t size = std::max<std::int64_t>(integer_at(group, axis), 1);
+      return std::max<std::int64_t>(integer_at(grid, axis), 0) / size +
+             (integer_at(grid, axis) % size > 0 ? 1 : 0);
     };
     arguments_.add(Argument::kGrid, {groups("x"), groups("y"), groups("z")});
-    arguments_.add(Argument::kBlock, {whole_at(group, "x"), whole_at(group, "y"), whole_at(group, "z")});
+    arguments_.add(Argument::kBlock,
+                   {integer_at(group, "x"), integer_at(group, "y"), integer_at(group, "z")});
   }
   add_work(Category::kKernel, name, handle_at(info, "agent_id"), record, process);
 }
 
 void RocprofReader::add_copy(const Json& record, const RocprofProcess& process) {
-  const std::int64_t bytes = whole_at(record, "bytes");
-  const std::int64_t length = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp");
+  const std::int64_t bytes = integer_at(record, "bytes");
+  const std::int64_t length = integer_at(record, "end_timestamp") - integer_at(record, "start_timestamp");
   if (bytes >= 0) arguments_.add(Argument::kBytes, bytes);
   if (bytes >= 0 && length > 0)
     arguments_.add(Argument::kBandwidth, static_cast<double>(bytes) / static_cast<double>(length));
@@ -240,31 +240,31 @@ void RocprofReader::add_work(Category category, std::string_view name, std::int6
   if (named_.insert(pid + ' ' + tid).second) events_.name_thread({pid, tid}, "stream " + tid);
   arguments_.add(Argument::kDevice, device);
   arguments_.add(Argument::kStream, stream);
-  arguments_.add(Argument::kCorrelation, whole_at(member_at(record, "correlation_id"), "internal"));
+  arguments_.add(Argument::kCorrelation, integer_at(member_at(record, "correlation_id"), "internal"));
   events_.add({.category = category,
                .name = name,
                .place = {pid, tid},
-               .start_ns = whole_at(record, "start_timestamp"),
-               .duration_ns = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp"),
+               .start_ns = integer_at(record, "start_timestamp"),
+               .duration_ns = integer_at(record, "end_timestamp") - integer_at(record, "start_timestamp"),
                .arguments = arguments_,
                .offset = offset_});
 }
 
 void RocprofReader::add_call(Category category, const Json& record, const RocprofProcess& process) {
   if (!events_.wants(category)) return events_.count_unneeded();
-  const std::int64_t correlation = whole_at(member_at(record, "correlation_id"), "internal");
+  const std::int64_t correlation = integer_at(member_at(record, "correlation_id"), "internal");
   std::string name = operation_of(record, process);
   if (category == Category::kUserAnnotation) {
     if (const auto marker = process.markers.find(correlation); marker != process.markers.end())
       name = marker->second;
   }
   arguments_.add(Argument::kCorrelation, correlation);
-  const std::string thread = std::to_string(whole_at(record, "thread_id", 0));
+  const std::string thread = std::to_string(integer_at(record, "thread_id", 0));
   events_.add({.category = category,
                .name = name,
                .place = {process.pid, thread},
-               .start_ns = whole_at(record, "start_timestamp"),
-               .duration_ns = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp"),
+               .start_ns = integer_at(record, "start_timestamp"),
+               .duration_ns = integer_at(record, "end_timestamp") - integer_at(record, "start_timestamp"),
                .arguments = arguments_,
                .offset = offset_});
 }

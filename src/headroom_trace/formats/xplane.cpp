@@ -112,7 +112,7 @@ class XplaneReader {
   bool read_events(WireStream& stream, std::uint64_t end, const Line& line);
   bool read_entry(WireStream& stream, std::uint64_t end,
                   std::unordered_map<std::int64_t, std::string>& names);
-  bool amiss(WireStream::Next next, std::uint64_t at);
+  bool report_problem(WireStream::Next next, std::uint64_t at);
   void add_event(std::string_view bytes, const Line& line, std::uint64_t offset);
   void take_stats(std::string_view event, const Plane& plane);
   Category category_of_event(std::string_view name, const Line& line) const;
@@ -139,8 +139,8 @@ void XplaneReader::read() {
       if (got == 0) break;
       all.append(block, 0, got);
     }
-    read_space(*from_memory(all), Pass::kNames);
-    read_space(*from_memory(all), Pass::kEvents);
+    read_space(*memory_source(all), Pass::kNames);
+    read_space(*memory_source(all), Pass::kEvents);
     return;
   }
   read_space(*input_.again(), Pass::kNames);
@@ -158,14 +158,14 @@ void XplaneReader::read_space(ByteSource& source, Pass pass) {
     const WireStream::Next next = stream.next(field);
     if (next == WireStream::Next::kOver) break;
     if (next != WireStream::Next::kField) {
-      if (pass == Pass::kEvents) amiss(next, at);
+      if (pass == Pass::kEvents) report_problem(next, at);
       break;
     }
     if (field.type != WireType::kBytes) continue;
     const std::uint64_t end = stream.offset() + field.value;
     const bool is_whole = field.number == kPlane ? read_plane(stream, end, pass) : stream.pass(field.value);
     if (!is_whole) {
-      if (pass == Pass::kEvents && !is_done_) amiss(WireStream::Next::kCutOff, stream.offset());
+      if (pass == Pass::kEvents && !is_done_) report_problem(WireStream::Next::kCutOff, stream.offset());
       break;
     }
     if (field.number == kPlane) ++plane_;
@@ -175,7 +175,7 @@ void XplaneReader::read_space(ByteSource& source, Pass pass) {
 }
 
 /// Reports once; always returns false.
-bool XplaneReader::amiss(WireStream::Next next, std::uint64_t at) {
+bool XplaneReader::report_problem(WireStream::Next next, std::uint64_t at) {
   is_done_ = true;
   events_.cut_off(at, next == WireStream::Next::kCutOff
                           ? "the file ends inside a plane"
@@ -193,7 +193,7 @@ bool XplaneReader::read_plane(WireStream& stream, std::uint64_t end, Pass pass) 
     const std::uint64_t at = stream.offset();
     const WireStream::Next next = stream.next(field, end);
     if (next == WireStream::Next::kOver) return at == end;
-    if (next != WireStream::Next::kField) return pass == Pass::kEvents ? amiss(next, at) : false;
+    if (next != WireStream::Next::kField) return pass == Pass::kEvents ? report_problem(next, at) : false;
     if (field.type != WireType::kBytes) continue;
     const std::uint64_t end_of_field = stream.offset() + field.value;
     bool is_whole = true;
@@ -234,7 +234,7 @@ bool XplaneReader::read_line(WireStream& stream, std::uint64_t end, Line& line) 
     (field.number == kLineName ? line.name : shown) = *bytes;
   }
   if (!shown.empty()) line.name = shown;
-  line.start_ns = std::clamp(line.start_ns, -kMostNs, kMostNs);
+  line.start_ns = std::clamp(line.start_ns, -kMaxNs, kMaxNs);
   return true;
 }
 
@@ -301,7 +301,7 @@ bool XplaneReader::read_events(WireStream& stream, std::uint64_t end, const Line
     const std::uint64_t at = stream.offset();
     const WireStream::Next next = stream.next(field, end);
     if (next == WireStream::Next::kOver) return true;
-    if (next != WireStream::Next::kField) return amiss(next, at);
+    if (next != WireStream::Next::kField) return report_problem(next, at);
     if (field.type != WireType::kBytes) continue;
     if (field.number != kEvent) {
       if (!stream.pass(field.value)) return false;

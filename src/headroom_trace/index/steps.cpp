@@ -238,11 +238,10 @@ void find_whole_steps(const Trace& trace, StepSet& set) {
 
 std::string step_note(const StepSet& set) {
   if (set.source == StepSource::kNoSteps || set.source == StepSource::kProfilerStep) return "";
-  return fmt::format("the steps are the {} {}s {}", set.steps.size(), to_string(set.source),
-                     in_quotes(set.name));
+  return fmt::format("the steps are the {} {}s {}", set.steps.size(), to_string(set.source), quote(set.name));
 }
 
-std::string behind_note(const StepSet& set) {
+std::string device_behind_note(const StepSet& set) {
   if (!set.is_device_behind()) return "";
   return fmt::format("{} of {} GPU events start after the last step: GPU busy time per step is unknown",
                      set.works - set.works_inside, set.works);

@@ -50,6 +50,6 @@ void find_whole_steps(const Trace& trace, StepSet& set);
 /// Describes steps not marked by a profiler, else empty.
 std::string step_note(const StepSet& set);
 
-std::string behind_note(const StepSet& set);
+std::string device_behind_note(const StepSet& set);
 
 }  // namespace headroom::trace

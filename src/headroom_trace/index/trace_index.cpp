@@ -135,7 +135,7 @@ Span TraceIndex::window() const {
   return once(window_, [&]() -> Span {
     if (!steps().steps.empty()) return window_of(steps().measured());
     if (!trace_.gpu.empty()) return device_window(trace_, work(), launches());
-    const Extent whole = whole_extent(trace_);
+    const Extent whole = trace_extent(trace_);
     return {whole.start_ns, whole.end_ns};
   });
 }

@@ -141,8 +141,8 @@ bool is_much(const Doubt& doubt) {
 }  // namespace
 
 std::string doubt_text(const Doubt& doubt, const char* done) {
-  const std::string example = in_quotes(
-      doubt.example.size() > kMostName ? doubt.example.substr(0, kMostName) + "..." : doubt.example);
+  const std::string example =
+      quote(doubt.example.size() > kMostName ? doubt.example.substr(0, kMostName) + "..." : doubt.example);
   switch (doubt.kind) {
     case DoubtKind::kOverrun:
       return fmt::format("{} {} ({} of {}, spanning later work of its stream)",

@@ -189,7 +189,7 @@ std::uint32_t skip_space(std::string_view text, std::uint32_t at) {
   return at;
 }
 
-std::size_t ValueSkip::take_string(std::string_view piece, std::size_t at) {
+std::size_t ValueSkipper::take_string(std::string_view piece, std::size_t at) {
   for (; at < piece.size(); ++at) {
     if (after_backslash_) {
       after_backslash_ = false;
@@ -204,7 +204,7 @@ std::size_t ValueSkip::take_string(std::string_view piece, std::size_t at) {
   return at;
 }
 
-std::size_t ValueSkip::take(std::string_view piece) {
+std::size_t ValueSkipper::take(std::string_view piece) {
   std::size_t at = 0;
   while (at < piece.size() && !is_over_) {
     if (in_string_) {

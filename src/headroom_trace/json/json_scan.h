@@ -34,7 +34,7 @@ Scan scan_value(std::string_view text, std::uint32_t at, Structurals& structural
 std::uint32_t skip_space(std::string_view text, std::uint32_t at);
 
 /// Skips a JSON value of any size in chunks.
-class ValueSkip {
+class ValueSkipper {
  public:
   /// Returns how many bytes of the chunk belong to the value.
   std::size_t take(std::string_view piece);

@@ -30,7 +30,7 @@ std::optional<std::int64_t> scaled_slowly(std::string_view text) {
   char* end = nullptr;
   const long double value = std::strtold(copy.c_str(), &end) * 1000.0L;
   if (copy.empty() || end != copy.c_str() + copy.size() || !std::isfinite(value)) return std::nullopt;
-  if (std::abs(value) > static_cast<long double>(kMostNs)) return std::nullopt;
+  if (std::abs(value) > static_cast<long double>(kMaxNs)) return std::nullopt;
   return std::llroundl(value);
 }
 
@@ -43,7 +43,7 @@ std::optional<std::int64_t> parse_microseconds(Raw value) {
   std::int64_t ns = 0;
   const std::size_t first = at;
   while (at < text.size() && is_digit(text[at]) && at - first < 16) ns = 10 * ns + (text[at++] - '0');
-  if (at == first || ns >= kMostNs / 1000) return scaled_slowly(text);
+  if (at == first || ns >= kMaxNs / 1000) return scaled_slowly(text);
   std::int64_t unit = 1000;
   ns *= unit;
   if (at < text.size() && text[at] == '.') {
@@ -64,7 +64,7 @@ bool is_number(Raw value) {
   return error == std::errc::result_out_of_range || std::isfinite(number);
 }
 
-std::optional<std::int64_t> parse_whole(Raw value) {
+std::optional<std::int64_t> parse_integer(Raw value) {
   const std::string_view text = without_quotes(value);
   if (const auto whole = converted<std::int64_t>(text)) return whole;
   if (const auto wrapped = converted<std::uint64_t>(text)) return static_cast<std::int64_t>(*wrapped);
@@ -80,7 +80,7 @@ std::optional<double> parse_real(Raw value) {
 
 std::int64_t parse_id(Raw value) {
   const std::string_view text = without_quotes(value);
-  if (const auto whole = parse_whole(text)) return *whole;
+  if (const auto whole = parse_integer(text)) return *whole;
   if (text.starts_with("0x")) {
     if (const auto hex = converted<std::uint64_t>(text.substr(2), 16)) return static_cast<std::int64_t>(*hex);
   }

@@ -20,16 +20,16 @@ inline Raw without_quotes(Raw value) {
 }
 
 /// Limit of times and durations (73 years): sums of two, and their differences, fit into 64 bits.
-inline constexpr std::int64_t kMostNs = std::int64_t{1} << 61;
+inline constexpr std::int64_t kMaxNs = std::int64_t{1} << 61;
 
-/// From microseconds (number or string), exactly or rounded to nearest. Nothing beyond kMostNs.
+/// From microseconds (number or string), exactly or rounded to nearest. Nothing beyond kMaxNs.
 std::optional<std::int64_t> parse_microseconds(Raw value);
 
 /// Accepts numbers of any size and strings of numbers.
 bool is_number(Raw value);
 
 /// Parses an integer, dropping decimals. Values above int64 wrap (uint64 identifiers); nothing beyond uint64.
-std::optional<std::int64_t> parse_whole(Raw value);
+std::optional<std::int64_t> parse_integer(Raw value);
 
 std::optional<double> parse_real(Raw value);
 
@@ -68,21 +68,21 @@ inline std::optional<std::int64_t> quick_microseconds(Raw value) {
   // Kineto's formats: whole microseconds, or three decimals.
   if (size <= 15 && quick_digits(at, size, whole)) return static_cast<std::int64_t>(whole * 1000);
   if (size >= 5 && size <= 19 && at[size - 4] == '.' && quick_digits(at, size - 4, whole) &&
-      quick_digits(at + size - 3, 3, part) && whole < static_cast<std::uint64_t>(kMostNs / 1000)) {
+      quick_digits(at + size - 3, 3, part) && whole < static_cast<std::uint64_t>(kMaxNs / 1000)) {
     return static_cast<std::int64_t>(whole * 1000 + part);
   }
-  if (size == 16 && quick_digits(at, size, whole) && whole < static_cast<std::uint64_t>(kMostNs / 1000)) {
+  if (size == 16 && quick_digits(at, size, whole) && whole < static_cast<std::uint64_t>(kMaxNs / 1000)) {
     return static_cast<std::int64_t>(whole * 1000);
   }
   return parse_microseconds(value);
 }
 
-/// Fast parse_whole; 64 bytes past the end must be readable.
-inline std::optional<std::int64_t> quick_whole(Raw value) {
+/// Fast parse_integer; 64 bytes past the end must be readable.
+inline std::optional<std::int64_t> quick_integer(Raw value) {
   std::uint64_t whole = 0;
   if (value.size() <= 16 && quick_digits(value.data(), value.size(), whole))
     return static_cast<std::int64_t>(whole);
-  return parse_whole(value);
+  return parse_integer(value);
 }
 
 /// The first min(size, 8) bytes; eight bytes must be readable.

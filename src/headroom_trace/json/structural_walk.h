@@ -14,15 +14,15 @@ namespace headroom::trace::readers {
 using NestingState = std::uint8_t;
 
 /// Open brackets: a leading one bit, then one bit each, innermost last, set for objects.
-inline constexpr unsigned kNothingOpen = 1, kMostOpen = 64;
+inline constexpr unsigned kNothingOpen = 1, kMaxOpen = 64;
 inline constexpr unsigned kOtherBefore = 0, kValueBefore = 1, kCommaBefore = 2, kBefores = 3;
 
-inline constexpr NestingState kFirstStop = kMostOpen * kBefores, kClosed = kFirstStop,
+inline constexpr NestingState kFirstStop = kMaxOpen * kBefores, kClosed = kFirstStop,
                               kClosedBefore = kFirstStop + 1,  ///< closed by the first of two tokens
     kNotSimple = kFirstStop + 2;
 
 constexpr NestingState state_of(unsigned open, unsigned before) {
-  if (open >= kMostOpen) return kNotSimple;
+  if (open >= kMaxOpen) return kNotSimple;
   return open == kNothingOpen ? kClosed : static_cast<NestingState>(open * kBefores + before);
 }
 

@@ -11,7 +11,7 @@ namespace headroom::trace::readers {
 namespace {
 
 void append_to(PaddedText& text, std::string_view more) {
-  std::memcpy(text.room_for(more.size()), more.data(), more.size());
+  std::memcpy(text.reserve_space(more.size()), more.data(), more.size());
   text.added(more.size());
 }
 
@@ -32,9 +32,9 @@ bool TextFeed::grow() {
 }
 
 std::size_t TextFeed::read_more(std::size_t wanted) {
-  char* const room = pending_.room_for(wanted);
-  const std::size_t count = source_.read(room, wanted);
-  if (syntax_ != nullptr) syntax_->take({room, count});
+  char* const buffer = pending_.reserve_space(wanted);
+  const std::size_t count = source_.read(buffer, wanted);
+  if (syntax_ != nullptr) syntax_->take({buffer, count});
   pending_.added(count);
   ended_ = count == 0;
   return count;
@@ -65,7 +65,7 @@ Scan TextFeed::scan_whole(std::size_t most) {
   }
 }
 
-Window TextFeed::take_window(PaddedText room) {
+Window TextFeed::take_window(PaddedText buffer) {
   make_front_free();
   std::size_t end = kNoBoundary;
   for (std::size_t wanted = window_bytes_; end == kNoBoundary; wanted *= 2) {
@@ -73,7 +73,7 @@ Window TextFeed::take_window(PaddedText room) {
     end = ended_ ? pending_.size() : last_boundary(pending_.view());
   }
   Window window{std::move(pending_), offset_, ended_};
-  pending_ = std::move(room);
+  pending_ = std::move(buffer);
   pending_.shorten(0);
   append_to(pending_, window.text.view().substr(end));
   window.text.shorten(end);
@@ -103,7 +103,7 @@ void JsonDescent::skip() {
   const int first = feed_.peek();
   if (first == TextFeed::kEnd) return fail("the file ends inside its JSON");
   if (first == ',' || first == '}' || first == ']' || first == ':') return fail("a value is missing");
-  for (ValueSkip value; !value.is_over();) {
+  for (ValueSkipper value; !value.is_over();) {
     const std::size_t taken = value.take(feed_.text());
     feed_.consume(taken);
     if (!value.is_over() && !feed_.grow()) return fail("the file ends inside its JSON");
@@ -197,10 +197,10 @@ const Json& member_at(const Json& object, std::string_view key) {
   return member == nullptr ? kNull : *member;
 }
 
-std::int64_t whole_at(const Json& object, std::string_view key, std::int64_t absent) {
+std::int64_t integer_at(const Json& object, std::string_view key, std::int64_t absent) {
   const Json& member = member_at(object, key);
-  if (member.is_number_integer()) return parse_whole(dump_json(member)).value_or(absent);
-  return member.is_string() ? parse_whole(member.string()).value_or(absent) : absent;
+  if (member.is_number_integer()) return parse_integer(dump_json(member)).value_or(absent);
+  return member.is_string() ? parse_integer(member.string()).value_or(absent) : absent;
 }
 
 std::string_view text_at(const Json& object, std::string_view key) {

@@ -43,7 +43,7 @@ class TextFeed {
   Scan scan_whole(std::size_t most);
 
   /// Consumes text up to a probable event or the end. `room`: a buffer to reuse.
-  Window take_window(PaddedText room);
+  Window take_window(PaddedText buffer);
   /// Puts consecutive windows back, starting at byte `from` of the first.
   void put_back(const std::vector<Window>& windows, std::size_t from);
 
@@ -101,7 +101,7 @@ class JsonDescent {
 };
 
 /// Members by name; `absent` or empty if missing or of another type.
-std::int64_t whole_at(const Json& object, std::string_view key, std::int64_t absent = -1);
+std::int64_t integer_at(const Json& object, std::string_view key, std::int64_t absent = -1);
 std::string_view text_at(const Json& object, std::string_view key);
 const Json& member_at(const Json& object, std::string_view key);
 

@@ -80,7 +80,7 @@ class MergedDocument {
   MergedDocument(const WriteText& write, std::int64_t base_ns);
 
   /// Additions belong to this rank until the next begins.
-  void begin_rank(const readers::RankMark& mark, const std::string& source, std::int64_t moved_ns);
+  void begin_rank(const readers::RankRemap& remap, const std::string& source, std::int64_t moved_ns);
   void add_events(std::string_view lines);
   void add_processes(std::span<const readers::RewrittenProcess> processes);
   void add_member(std::string_view name, std::string_view json);
@@ -97,7 +97,7 @@ class MergedDocument {
   const WriteText& write_;
   bool has_events_ = false;
   std::uint64_t events_ = 0;  ///< of the rank
-  readers::RankMark mark_;
+  readers::RankRemap remap_;
   std::map<std::string, readers::RewrittenProcess> processes_;
   std::set<std::string> names_;  ///< of the rank's members
   std::string member_;           ///< of the current rank
@@ -121,13 +121,13 @@ MergedDocument::MergedDocument(const WriteText& write, std::int64_t base_ns) : w
   write_(fmt::format("{{\"schemaVersion\":1,\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[\n", base_ns));
 }
 
-void MergedDocument::begin_rank(const readers::RankMark& mark, const std::string& source,
+void MergedDocument::begin_rank(const readers::RankRemap& remap, const std::string& source,
                                 std::int64_t moved_ns) {
-  mark_ = mark;
+  remap_ = remap;
   events_ = 0;
   processes_.clear();
   names_ = {"merged"};
-  member_ = fmt::format(",\n\"rank {}\":{{\"merged\":{{\"file\":{},\"clock_moved_ns\":{}}}", mark.rank,
+  member_ = fmt::format(",\n\"rank {}\":{{\"merged\":{{\"file\":{},\"clock_moved_ns\":{}}}", remap.rank,
                         json_text(source), moved_ns);
 }
 
@@ -167,7 +167,7 @@ void MergedDocument::add_devices(std::string_view json) {
     if (!device.is_object()) continue;
     const Json* const id = device.find("id");
     const std::string number = id != nullptr ? dump_json(*id) : std::to_string(place);
-    if (const auto marked = readers::marked_argument(mark_, "device", number)) device["id"] = *marked;
+    if (const auto marked = readers::remapped_argument(remap_, "device", number)) device["id"] = *marked;
     devices_ += (devices_.empty() ? "" : ",") + dump_json(device);
     ++place;
   }
@@ -180,10 +180,10 @@ std::uint64_t MergedDocument::end_rank() {
         fmt::format(R"({{"ph":"M","ts":0,"pid":{},"tid":0,"name":"{}","args":{{{}}}}})", pid, what, value));
   };
   for (const auto& [pid, process] : processes_) {
-    if (!process.is_named) describe(pid, "process_name", fmt::format("\"name\":\"rank {}\"", mark_.rank));
+    if (!process.is_named) describe(pid, "process_name", fmt::format("\"name\":\"rank {}\"", remap_.rank));
     if (!process.is_sorted)
       describe(pid, "process_sort_index",
-               fmt::format("\"sort_index\":{}", readers::marked_sort_index(mark_, std::nullopt)));
+               fmt::format("\"sort_index\":{}", readers::remapped_sort_index(remap_, std::nullopt)));
   }
   members_ += member_ + "}";
   return events;
@@ -214,33 +214,34 @@ std::int64_t zero_of(const RankClock& clock) {
 /// The earliest: viewers reject negative times.
 std::int64_t common_base(const JobClocks& job) {
   for (const RankClock& clock : job.ranks) {
-    if (clock.offset_ns > readers::kMostNs || clock.offset_ns < -readers::kMostNs)
+    if (clock.offset_ns > readers::kMaxNs || clock.offset_ns < -readers::kMaxNs)
       throw Error(fmt::format(
           "the clock of {} differs by decades from those of the other ranks: are they from one job?",
           clock.facts.source));
   }
   const auto [first, last] = std::ranges::minmax_element(job.ranks, {}, zero_of);
   const auto apart = static_cast<double>(zero_of(*last)) - static_cast<double>(zero_of(*first));
-  if (apart > static_cast<double>(readers::kMostNs) || std::abs(zero_of(*first)) > readers::kMostNs)
+  if (apart > static_cast<double>(readers::kMaxNs) || std::abs(zero_of(*first)) > readers::kMaxNs)
     throw Error(fmt::format("the clocks of {} and {} differ by decades: are they from one job?",
                             first->facts.source, last->facts.source));
   return zero_of(*first);
 }
 
-std::vector<readers::RankMark> marks_of(const JobClocks& job, std::int64_t base_ns) {
+std::vector<readers::RankRemap> remaps_of(const JobClocks& job, std::int64_t base_ns) {
   // Viewers take 32-bit process ids.
   const auto ranks = static_cast<std::int64_t>(job.ranks.size());
   const std::int64_t process_stride =
-      std::min(readers::RankMark().process_stride, std::numeric_limits<std::int32_t>::max() / ranks);
-  std::int64_t device_stride = readers::RankMark().device_stride;
+      std::min(readers::RankRemap().process_stride, std::numeric_limits<std::int32_t>::max() / ranks);
+  std::int64_t device_stride = readers::RankRemap().device_stride;
   for (const RankClock& clock : job.ranks) {
     while (device_stride <= clock.last_device) device_stride *= 10;
   }
-  std::vector<readers::RankMark> marks;
+  std::vector<readers::RankRemap> remaps;
   for (const RankClock& clock : job.ranks) {
-    marks.push_back({clock.rank, std::ssize(marks), zero_of(clock) - base_ns, process_stride, device_stride});
+    remaps.push_back(
+        {clock.rank, std::ssize(remaps), zero_of(clock) - base_ns, process_stride, device_stride});
   }
-  return marks;
+  return remaps;
 }
 
 class Reading {
@@ -271,12 +272,12 @@ class Reading {
   FilesProgress progress_;
 };
 
-MergedRank write_rank(const RankClock& clock, const readers::RankMark& mark, Reading& reading,
+MergedRank write_rank(const RankClock& clock, const readers::RankRemap& remap, Reading& reading,
                       MergedDocument& document) {
-  document.begin_rank(mark, clock.facts.source, -clock.offset_ns);
+  document.begin_rank(remap, clock.facts.source, -clock.offset_ns);
   const readers::RewriteSink sink{
       [&](std::string_view lines) { document.add_events(lines); },
-      [&](std::string_view name, std::string_view json) { document.add_member(name, json); }, &mark,
+      [&](std::string_view name, std::string_view json) { document.add_member(name, json); }, &remap,
       [&](std::span<const readers::RewrittenProcess> processes) { document.add_processes(processes); }};
   MergedRank rank{facts_of(rewrite(clock.file, sink, reading.options())), clock.rank, -clock.offset_ns,
                   clock.matched, 0};
@@ -302,12 +303,12 @@ std::string thread_json(const std::string& tid) {
 
 class Arrows {
  public:
-  Arrows(const JobClocks& job, std::span<const readers::RankMark> marks) : job_(job), marks_(marks) {
+  Arrows(const JobClocks& job, std::span<const readers::RankRemap> remaps) : job_(job), marks_(remaps) {
     for (const RankClock& clock : job.ranks) offsets_.push_back(static_cast<double>(clock.offset_ns));
   }
 
   std::uint64_t draw(MergedDocument& document) const {
-    const std::int64_t first = std::ssize(marks_) * readers::kIdsOfARank;
+    const std::int64_t first = std::ssize(marks_) * readers::kRankIdStride;
     std::int64_t id = first;
     for (const MatchedCollective& collective : job_.matches.matched) {
       const std::size_t last_rank = arrival_of(collective, offsets_).last_rank;
@@ -335,7 +336,7 @@ class Arrows {
   }
 
   const JobClocks& job_;
-  std::span<const readers::RankMark> marks_;
+  std::span<const readers::RankRemap> marks_;
   std::vector<double> offsets_;
 };
 
@@ -395,13 +396,13 @@ MergedTrace merge_traces(std::span<const std::filesystem::path> files, const Wri
       job.notes.push_back(fmt::format("rank {}: {}", clock.rank, text));
   }
   const std::int64_t base_ns = common_base(job);
-  const std::vector<readers::RankMark> marks = marks_of(job, base_ns);
+  const std::vector<readers::RankRemap> remaps = remaps_of(job, base_ns);
   MergedDocument document(write, base_ns);
   MergedTrace merged;
   Reading reading(job, how);
   for (std::size_t i = 0; i < job.ranks.size(); ++i)
-    merged.ranks.push_back(write_rank(job.ranks[i], marks[i], reading, document));
-  merged.arrows = Arrows(job, marks).draw(document);
+    merged.ranks.push_back(write_rank(job.ranks[i], remaps[i], reading, document));
+  merged.arrows = Arrows(job, remaps).draw(document);
   document.finish();
   merged.notes = std::move(job.notes);
   return merged;

@@ -101,7 +101,7 @@ class NestWalk {
 /// Connects threads that call the device in turn: during the backward pass the caller of backward() waits for
 /// autograd's thread, which the file does not show. A weightless edge leads from the last event of one thread
 /// to the next event of another if none is open between.
-void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, HostNest& nest) {
+void add_thread_switches(const Trace& trace, std::span<const std::uint32_t> chosen, HostNest& nest) {
   const Events& events = trace.events;
   std::vector<bool> calls_device(trace.threads.size());
   for (const std::uint32_t event : chosen) {
@@ -159,7 +159,7 @@ HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& wai
     walk.add(chosen[i]);
   }
   HostNest nest = walk.finish();
-  add_hand_overs(trace, chosen, nest);
+  add_thread_switches(trace, chosen, nest);
   return nest;
 }
 

@@ -20,7 +20,7 @@ Json recorded_utilization(const std::string& file, double length_s) {
   trace::ReadOptions options;
   options.needs = trace::kPyTorchUtilizationNeeds;
   const trace::Trace trace = trace::read(file, options);
-  if (const std::string missing = trace::what_is_missing(trace); !missing.empty())
+  if (const std::string missing = trace::missing_data_text(trace); !missing.empty())
     return {{"error", missing}};
   const trace::PyTorchUtilization busy = trace::pytorch_utilization(trace, length_s);
   return {{"utilization", busy.utilization}, {"mm_conv_utilization", busy.mm_conv_utilization}};
@@ -43,11 +43,11 @@ ExitCode print_recorded_utilization(const Arguments& arguments) {
     answers.push_back(std::move(answer));
   }
   std::puts(dump_json(answers).c_str());
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 /// The hidden options are for other headroom programs.
-OptionTable trace_or_answer(Arguments& arguments) {
+OptionTable run_trace(Arguments& arguments) {
   const std::string first = arguments.empty() ? "" : arguments.front();
   const bool asks_kind = first == "--is-trace" && arguments.size() == 2;
   if (!asks_kind && (first != "--recorded-utilization" || arguments.size() < 2))
@@ -55,14 +55,14 @@ OptionTable trace_or_answer(Arguments& arguments) {
   OptionTable table("", "headroom-trace");
   table.finish([asks_kind, rest = Arguments(arguments.begin() + 1, arguments.end())] {
     if (!asks_kind) return print_recorded_utilization(rest);
-    return is_trace_file(rest.front()) ? ExitCode::kFine : ExitCode::kNo;
+    return is_trace_file(rest.front()) ? ExitCode::kSuccess : ExitCode::kFailure;
   });
   arguments.clear();
   return table;
 }
 
 constexpr Command kCommands[] = {
-    {"trace", "analyse profiler traces: utilisation, kernels, GPU idle time, collectives", trace_or_answer,
+    {"trace", "analyse profiler traces: utilisation, kernels, GPU idle time, collectives", run_trace,
      trace_words},
 };
 

@@ -39,13 +39,13 @@ void check_values(const TraceOptions& options) {
 
 /// Round-robin, to share large and small files.
 std::vector<FileAnalysis> analyze_share(const Paths& files, const TraceOptions& options,
-                                        const TraceCrew& crew) {
+                                        const TraceProcessGroup& group) {
   Paths mine;
-  for (std::size_t i = crew.index; i < files.size(); i += crew.size) mine.push_back(files[i]);
+  for (std::size_t i = group.index; i < files.size(); i += group.size) mine.push_back(files[i]);
   TraceProgress terminal;
   const trace::FilesOptions how = files_options(options.reading, terminal);
   std::vector<FileAnalysis> done = trace::analyze_files(mine, *options.analysis, options.values, how);
-  return crew.gather ? crew.gather(std::move(done)) : done;
+  return group.gather ? group.gather(std::move(done)) : done;
 }
 
 void sort_as(const Paths& files, std::vector<FileAnalysis>& analyses) {
@@ -57,7 +57,7 @@ void sort_as(const Paths& files, std::vector<FileAnalysis>& analyses) {
 bool drop_failures(std::vector<FileAnalysis>& analyses) {
   std::set<std::string> said;
   for (const FileAnalysis& analysis : analyses) {
-    if (!analysis.error.empty() && said.insert(analysis.error).second) say_sentence(analysis.error);
+    if (!analysis.error.empty() && said.insert(analysis.error).second) print_sentence(analysis.error);
   }
   return std::erase_if(analyses, [](const FileAnalysis& analysis) { return !analysis.error.empty(); }) > 0;
 }
@@ -69,7 +69,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
   report.command = {"headroom", "trace", options.analysis->name};
   report.command.insert(report.command.end(), options.given.begin(), options.given.end());
   report.command.insert(report.command.end(), options.operands.begin(), options.operands.end());
-  report.command = without_secrets(std::move(report.command));
+  report.command = redact_secrets(std::move(report.command));
   report.operands = options.operands;
   for (const FileAnalysis& analysis : analyses) report.files.push_back(analysis.facts);
   if (files.size() == 1) {
@@ -78,7 +78,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
     return report;
   }
   const trace::RankNumbers numbers = trace::rank_numbers(report.files);
-  for (const std::string& note : numbers.notes) say_sentence(note);
+  for (const std::string& note : numbers.notes) print_sentence(note);
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     report.ranks.push_back({report.files[i].source, numbers.ranks[i], std::move(analyses[i].result)});
   }
@@ -89,7 +89,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
 }
 
 ExitCode answer(const TraceReport& report) {
-  if (report.analysis != "validate") return ExitCode::kFine;
+  if (report.analysis != "validate") return ExitCode::kSuccess;
   const auto is_broken = [](const trace::Headline& headline) {
     return headline.metric == "problems" && headline.value > 0;
   };
@@ -98,7 +98,7 @@ ExitCode answer(const TraceReport& report) {
   };
   const bool broken =
       any(report.result) || std::ranges::any_of(report.ranks, any, &trace::RankResult::result);
-  return broken ? ExitCode::kNo : ExitCode::kFine;
+  return broken ? ExitCode::kFailure : ExitCode::kSuccess;
 }
 
 constexpr TraceAction kActions[] = {
@@ -134,46 +134,46 @@ Json list_json() {
 ExitCode list(const std::string& json) {
   if (!json.empty())
     write_file_atomically(json == "-" ? "/dev/stdout" : json, dump_json_pretty(list_json()) + "\n");
-  if (json == "-") return ExitCode::kFine;
+  if (json == "-") return ExitCode::kSuccess;
   Table table({{"analysis"}, {"description"}, {"options (defaults)"}});
   for (const trace::Analysis* analysis : trace::analyses()) {
     table.row({analysis->name, analysis->summary});
     for (const trace::AnalysisOption& option : analysis->options) table.row({"", "", option_text(option)});
   }
   print_table(table, stdout);
-  return ExitCode::kFine;
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
 
-ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
+ExitCode analyze_traces(const TraceOptions& options, const TraceProcessGroup& group) {
   static_cast<void>(interrupt_flag());
   const MemoryCap cap(max_memory_bytes(options.reading.max_memory));
-  if (crew.index == 0) check_outputs(options.outputs);
+  if (group.index == 0) check_outputs(options.outputs);
   check_values(options);
   const TraceFiles files = trace_files(options.operands);
-  keep_inputs(options.outputs, files.paths);
+  protect_inputs(options.outputs, files.paths);
   if (is_pytorch_compatible(options) && files.paths.size() > 1)
     throw Error("--pytorch-compat takes one trace: give one file");
-  std::vector<FileAnalysis> analyses = analyze_share(files.paths, options, crew);
+  std::vector<FileAnalysis> analyses = analyze_share(files.paths, options, group);
   if (interrupt_flag()) {
-    if (crew.index == 0) say("interrupted; nothing was written");
+    if (group.index == 0) print_message("interrupted; nothing was written");
     return ExitCode::kInterrupted;
   }
-  if (crew.index != 0) return ExitCode::kFine;
-  for (const std::string& note : files.notes) say_sentence(note);
+  if (group.index != 0) return ExitCode::kSuccess;
+  for (const std::string& note : files.notes) print_sentence(note);
   sort_as(files.paths, analyses);
   const bool any_failed = drop_failures(analyses);
-  if (analyses.empty()) return ExitCode::kCannot;
+  if (analyses.empty()) return ExitCode::kError;
   const TraceReport report = report_of(std::move(analyses), files.paths, options);
   if (report.analysis != "validate") warn_of_problems(report.files);
   if (is_pytorch_compatible(options)) {
     write_pytorch_pair(report, options.outputs);
   } else {
-    write_each(
+    run_writes(
         {[&] { write_report(report, options.outputs); }, [&] { keep_in_history(report, options.store); }});
   }
-  return any_failed ? ExitCode::kCannot : answer(report);
+  return any_failed ? ExitCode::kError : answer(report);
 }
 
 OptionTable trace_options(Arguments& arguments) {

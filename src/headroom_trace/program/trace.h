@@ -11,14 +11,14 @@
 namespace headroom::cli {
 
 /// The processes that share the files of a job.
-struct TraceCrew {
+struct TraceProcessGroup {
   std::size_t index = 0, size = 1;
   /// Called by each member; returns all results to the first one, none to the others.
   std::function<std::vector<trace::FileAnalysis>(std::vector<trace::FileAnalysis>)> gather;
 };
 
 /// Runs `headroom trace [ANALYSIS] FILE...`; only the first of the crew prints and writes.
-ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew = {});
+ExitCode analyze_traces(const TraceOptions& options, const TraceProcessGroup& group = {});
 
 /// `headroom trace convert IN OUT`: writes a clean Chrome trace, or its events as CSV.
 OptionTable trace_convert_options();

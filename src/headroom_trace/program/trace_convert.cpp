@@ -86,10 +86,10 @@ ExitCode convert(const ConvertOptions& options) {
   if (interrupt_flag()) throw Error("interrupted");
   file.finish();
   warn_of_problems({done.facts});
-  for (const std::string& text : impossible) say_sentence(text);
-  say_sentence(fmt::format("{} of {} events written to {}", done.events_written, done.facts.events_seen,
-                           out == "/dev/stdout" ? "standard output" : out.string()));
-  return ExitCode::kFine;
+  for (const std::string& text : impossible) print_sentence(text);
+  print_sentence(fmt::format("{} of {} events written to {}", done.events_written, done.facts.events_seen,
+                             out == "/dev/stdout" ? "standard output" : out.string()));
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -108,10 +108,11 @@ OptionTable trace_convert_options() {
       throw Error("headroom trace convert needs an input and an output: give IN and OUT");
     static_cast<void>(interrupt_flag());
     try {
-      return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });
+      return with_memory_limit(options.reading.max_memory, options.paths[0],
+                               [&] { return convert(options); });
     } catch (const Error&) {
       if (!interrupt_flag()) throw;
-      say_sentence("interrupted; nothing was written");
+      print_sentence("interrupted; nothing was written");
       return ExitCode::kInterrupted;
     }
   });

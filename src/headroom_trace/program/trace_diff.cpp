@@ -42,7 +42,7 @@ struct Side {
 Side read_side(const std::string& operand, const TraceDiffOptions& options,
                std::vector<trace::TraceFacts>& facts) {
   const TraceFiles files = trace_files({operand});
-  keep_inputs(options.outputs, files.paths);
+  protect_inputs(options.outputs, files.paths);
   Side side;
   std::mutex mutex;
   TraceProgress terminal;
@@ -57,7 +57,7 @@ Side read_side(const std::string& operand, const TraceDiffOptions& options,
       });
   for (const std::string& error : errors) {
     if (error.empty() || interrupt_flag()) continue;
-    say_sentence(error);
+    print_sentence(error);
     side.any_failed = true;
   }
   return side;
@@ -72,15 +72,15 @@ ExitCode diff_traces(const TraceDiffOptions& options) {
   const Side before = read_side(options.operands[0], options, report.files);
   const Side after = read_side(options.operands[1], options, report.files);
   if (interrupt_flag()) {
-    say_sentence("interrupted; nothing was written");
+    print_sentence("interrupted; nothing was written");
     return ExitCode::kInterrupted;
   }
-  if (before.profile.traces == 0 || after.profile.traces == 0) return ExitCode::kCannot;
+  if (before.profile.traces == 0 || after.profile.traces == 0) return ExitCode::kError;
   warn_of_problems(report.files);
   report.result = trace::diff(before.profile, after.profile, options.diff);
   report.result.answer = trace_answer(report);
   write_report(report, options.outputs);
-  return before.any_failed || after.any_failed ? ExitCode::kCannot : ExitCode::kFine;
+  return before.any_failed || after.any_failed ? ExitCode::kError : ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ OptionTable trace_diff_options() {
   table.finish([&] {
     if (options.operands.size() != 2) throw Error("headroom trace diff needs two traces: give A and B");
     if (given.count > 0) options.profile.step = options.step;
-    options.profile.whole_names = options.outputs.whole_names;
+    options.profile.full_names = options.outputs.full_names;
     options.diff.top = static_cast<std::size_t>(options.top);
     check_outputs(options.outputs);
     return diff_traces(options);

@@ -41,7 +41,7 @@ bool cut_ending(std::string_view& name, const std::array<std::string_view, N>& e
   return false;
 }
 
-bool has_name_of_trace(const fs::path& path) {
+bool has_trace_name(const fs::path& path) {
   const std::string file = path.filename().string();
   std::string_view name = file;
   const bool is_zip = name.ends_with(".zip");
@@ -49,7 +49,7 @@ bool has_name_of_trace(const fs::path& path) {
   return is_zip || name.ends_with(".json");
 }
 
-bool is_of_other_form(const fs::path& path) {
+bool has_other_form(const fs::path& path) {
   const std::string file = path.filename().string();
   std::string_view name = file;
   cut_ending(name, kPacked);
@@ -57,9 +57,9 @@ bool is_of_other_form(const fs::path& path) {
 }
 
 std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files = files_below(folder, has_name_of_trace);
+  std::vector<fs::path> files = files_below(folder, has_trace_name);
   // JAX writes a run in both formats.
-  if (files.empty()) files = files_below(folder, is_of_other_form);
+  if (files.empty()) files = files_below(folder, has_other_form);
   if (files.empty())
     throw Error(folder.string() +
                 ": no trace in this folder (*.json, *.pftrace, *.xplane.pb, *.sqlite or *.et, plain or as "
@@ -73,7 +73,7 @@ std::vector<fs::path> files_like(const std::string& pattern) {
   std::vector<fs::path> files;
   for (std::size_t i = 0; answer == 0 && i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
-  if (files.empty()) throw Error(in_quotes(pattern) + ": no file matches this pattern");
+  if (files.empty()) throw Error(quote(pattern) + ": no file matches this pattern");
   return files;
 }
 
@@ -166,10 +166,10 @@ void write_result_files(const TraceReport& report) {
 /// Prints the report first, so that unwritable files do not lose it.
 void print_and_write(const TraceReport& report, const TraceOutputOptions& outputs, const std::string& json) {
   if (outputs.json != kStdout && outputs.csv != kStdout)
-    print_sheet(trace_sheet(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),
-                                            terminal_width(stdout)}),
-                stdout, outputs.markdown);
-  write_each({[&] {
+    print_view(trace_view(report.result, {outputs.markdown, outputs.full_names, first_instant(report),
+                                          terminal_width(stdout)}),
+               stdout, outputs.markdown);
+  run_writes({[&] {
                 if (!outputs.json.empty()) write(outputs.json, json);
               },
               [&] { write_result_files(report); },
@@ -264,7 +264,7 @@ void check_outputs(const TraceOutputOptions& outputs) {
   }
 }
 
-void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs) {
+void protect_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs) {
   for (const std::string& path : {outputs.json, outputs.csv}) {
     if (path.empty() || path == kStdout) continue;
     std::error_code none;
@@ -296,9 +296,9 @@ void warn_of_problems(const std::vector<trace::TraceFacts>& traces) {
   std::size_t files = 0;
   for (const trace::TraceFacts& facts : traces) {
     const std::string text = problems_text(facts);
-    if (!text.empty() && ++files <= kMost) say_sentence(text);
+    if (!text.empty() && ++files <= kMost) print_sentence(text);
   }
-  if (files > kMost) say_sentence(fmt::format("and {} more files with problems", files - kMost));
+  if (files > kMost) print_sentence(fmt::format("and {} more files with problems", files - kMost));
 }
 
 }  // namespace headroom::cli

@@ -34,7 +34,7 @@ bool is_pytorch_compatible(const TraceOptions& options);
 /// Throws Error if an output cannot be written, or two are standard output.
 void check_outputs(const TraceOutputOptions& outputs);
 /// Throws Error if an output is also an input.
-void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs);
+void protect_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs);
 
 void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
 void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);

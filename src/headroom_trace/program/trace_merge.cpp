@@ -68,7 +68,7 @@ void check_files(const std::vector<fs::path>& files, const MergeOptions& options
   }
 }
 
-void say_clocks(const trace::MergedTrace& merged) {
+void print_clocks(const trace::MergedTrace& merged) {
   constexpr std::size_t kMost = 64;
   for (std::size_t i = 0; i < merged.ranks.size() && i < kMost; ++i) {
     const trace::MergedRank& rank = merged.ranks[i];
@@ -77,11 +77,11 @@ void say_clocks(const trace::MergedTrace& merged) {
                                   ? "clock unchanged"
                                   : fmt::format("clock moved {} by {}", way,
                                                 format_time_ns(std::abs(static_cast<double>(rank.moved_ns))));
-    say_sentence(fmt::format("rank {}: {}, from {} {}", rank.rank, moved, rank.collectives,
-                             rank.collectives == 1 ? "collective" : "collectives"));
+    print_sentence(fmt::format("rank {}: {}, from {} {}", rank.rank, moved, rank.collectives,
+                               rank.collectives == 1 ? "collective" : "collectives"));
   }
   if (merged.ranks.size() > kMost)
-    say_sentence(fmt::format("and {} more ranks; --json FILE lists all", merged.ranks.size() - kMost));
+    print_sentence(fmt::format("and {} more ranks; --json FILE lists all", merged.ranks.size() - kMost));
 }
 
 void write_json(const trace::MergedTrace& merged, const MergeOptions& options) {
@@ -90,7 +90,7 @@ void write_json(const trace::MergedTrace& merged, const MergeOptions& options) {
   report.name = options.out;
   report.command = {"headroom", "trace", "merge", "-o", options.out};
   report.command.insert(report.command.end(), options.operands.begin(), options.operands.end());
-  report.command = without_secrets(std::move(report.command));
+  report.command = redact_secrets(std::move(report.command));
   for (const trace::MergedRank& rank : merged.ranks) report.files.push_back(rank.facts);
   report.result.tables = {trace::clock_table(merged)};
   report.result.notes = merged.notes;
@@ -102,7 +102,7 @@ void write_json(const trace::MergedTrace& merged, const MergeOptions& options) {
   }
 }
 
-void say_all(const trace::MergedTrace& merged, const MergeOptions& options) {
+void print_summary(const trace::MergedTrace& merged, const MergeOptions& options) {
   std::vector<trace::TraceFacts> facts;
   std::uint64_t events = 0;
   for (const trace::MergedRank& rank : merged.ranks) {
@@ -110,16 +110,16 @@ void say_all(const trace::MergedTrace& merged, const MergeOptions& options) {
     events += rank.events_written;
   }
   warn_of_problems(facts);
-  for (const std::string& note : merged.notes) say_sentence(note);
-  say_clocks(merged);
-  say_sentence(fmt::format("{} events of {} ranks and {} {} between them written to {}", events,
-                           merged.ranks.size(), merged.arrows, merged.arrows == 1 ? "arrow" : "arrows",
-                           options.out == "-" ? "standard output" : options.out));
+  for (const std::string& note : merged.notes) print_sentence(note);
+  print_clocks(merged);
+  print_sentence(fmt::format("{} events of {} ranks and {} {} between them written to {}", events,
+                             merged.ranks.size(), merged.arrows, merged.arrows == 1 ? "arrow" : "arrows",
+                             options.out == "-" ? "standard output" : options.out));
 }
 
 ExitCode merge(const MergeOptions& options) {
   const TraceFiles files = trace_files(options.operands);
-  for (const std::string& note : files.notes) say_sentence(note);
+  for (const std::string& note : files.notes) print_sentence(note);
   check_files(files.paths, options);
   FileWriter file(options.out == "-" ? "/dev/stdout" : options.out);
   const trace::WriteText write = [&file](std::string_view text) { file.write(text); };
@@ -131,8 +131,8 @@ ExitCode merge(const MergeOptions& options) {
   if (interrupt_flag()) throw Error("interrupted");
   file.finish();
   if (!options.json.empty()) write_json(merged, options);
-  say_all(merged, options);
-  return ExitCode::kFine;
+  print_summary(merged, options);
+  return ExitCode::kSuccess;
 }
 
 }  // namespace
@@ -157,10 +157,10 @@ OptionTable trace_merge_options() {
     check(options);
     static_cast<void>(interrupt_flag());
     try {
-      return within_memory(options.reading.max_memory, "the traces", [&] { return merge(options); });
+      return with_memory_limit(options.reading.max_memory, "the traces", [&] { return merge(options); });
     } catch (const Error&) {
       if (!interrupt_flag()) throw;
-      say_sentence("interrupted; nothing was written");
+      print_sentence("interrupted; nothing was written");
       return ExitCode::kInterrupted;
     }
   });

@@ -133,7 +133,7 @@ std::string own_help(const trace::Analysis& analysis) {
   return text + fmt::format("  headroom trace {} --json - 'job/rank*.json.gz'", analysis.name);
 }
 
-bool looks_like_a_path(const std::string& word) {
+bool looks_like_path(const std::string& word) {
   std::error_code none;
   return word.find_first_of("/.*?[") != std::string::npos || word == "-" ||
          std::filesystem::exists(word, none);
@@ -144,11 +144,11 @@ bool looks_like_a_path(const std::string& word) {
   for (const trace::Analysis* analysis : trace::analyses()) names.emplace_back(analysis->name);
   for (const TraceAction& action : actions) names.emplace_back(action.name);
   throw Error(fmt::format("{} is neither an analysis nor a file{}; headroom trace --list shows the analyses",
-                          in_quotes(word), did_you_mean(word, names)));
+                          quote(word), did_you_mean(word, names)));
 }
 
 /// PyTorch's form, where the operand of --json is the trace.
-void take_trace_of_json(TraceOptions& options) {
+void parse_trace_json_option(TraceOptions& options) {
   std::string& json = options.outputs.json;
   if (!options.values.flag("pytorch-compat") || !options.operands.empty() || json.empty() || json == "-")
     return;
@@ -209,7 +209,7 @@ void declare_outputs(OptionTable& table, TraceOutputOptions& outputs) {
       .completed_by(Completes::kFile)
       .type_name("FILE");
   table.add_flag("--markdown", outputs.markdown, "print tables in Markdown");
-  table.add_flag("--whole-names", outputs.whole_names, "print long names in full");
+  table.add_flag("--whole-names", outputs.full_names, "print long names in full");
 }
 
 std::size_t first_operand(const Arguments& arguments) {
@@ -228,7 +228,7 @@ OptionTable analysis_options(Arguments& arguments, std::span<const TraceAction> 
   const std::string word = place < arguments.size() ? arguments[place] : "-";
   const trace::Analysis* found = trace::find_analysis(word);
   const bool named = found != nullptr;
-  if (!named && !looks_like_a_path(word)) refuse_word(word, actions);
+  if (!named && !looks_like_path(word)) refuse_word(word, actions);
   if (named) arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(place));
   const trace::Analysis& analysis = named ? *found : default_analysis();
 
@@ -253,7 +253,7 @@ OptionTable analysis_options(Arguments& arguments, std::span<const TraceAction> 
     options.values.top = static_cast<std::size_t>(raw.top);
     if (raw.keep && options.store.empty()) options.store = default_store();
     if (raw.no_store) options.store.clear();
-    take_trace_of_json(options);
+    parse_trace_json_option(options);
     check(options);
     return analyze(options);
   });

@@ -42,7 +42,7 @@ trace::FilesOptions files_options(const TraceReading& reading, TraceProgress& pr
 
 struct TraceOutputOptions {
   std::string json, csv;  ///< file, "-", or empty
-  bool markdown = false, whole_names = false;
+  bool markdown = false, full_names = false;
 };
 
 struct TraceOptions {

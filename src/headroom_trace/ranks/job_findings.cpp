@@ -167,7 +167,7 @@ Finding straggler(std::span<const RankFindings> ranks, std::size_t late, const L
   return finding;
 }
 
-void take_waits_away(std::vector<RankFindings>& ranks, const Lateness& lateness, double steps) {
+void subtract_waits(std::vector<RankFindings>& ranks, const Lateness& lateness, double steps) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     double waited = lateness.waited_ns[i] / steps;
     for (Finding& finding : ranks[i].findings) {
@@ -191,7 +191,7 @@ std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const Laten
   double joint = lateness.total_ns / steps;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const double cost = lateness.cost_ns[i] / steps;
-    if (cost < kLeastStraggler * step_ns) continue;
+    if (cost < kMinStragglerShare * step_ns) continue;
     joint -= cost;
     findings.push_back(straggler(ranks, i, lateness, cost, step_ns));
   }
@@ -223,14 +223,14 @@ void combine_findings(std::span<const RankResult> results, std::size_t most, Ana
   const StepShares shares = mean_of(all_shares);
   const JobCollectives collectives = job_collectives(results);
   const Lateness& lateness = collectives.lateness;
-  take_waits_away(ranks, lateness, collectives.steps);
+  subtract_waits(ranks, lateness, collectives.steps);
   RankSummary job;
   job.findings = shared_findings(ranks, !collectives.matches.matched.empty(), shares.step_ns);
   std::ranges::move(late_ranks(ranks, lateness, collectives.steps, shares.step_ns),
                     std::back_inserter(job.findings));
   sort_findings(job.findings);
   job.shares = shares;
-  say_findings(job.findings, shares, most, result);
+  report_findings(job.findings, shares, most, result);
   if (std::string note = start_note(lateness, results, shares.step_ns, shares.has_steps()); !note.empty())
     result.notes.push_back(std::move(note));
   result.summary = std::make_shared<const RankSummary>(std::move(job));

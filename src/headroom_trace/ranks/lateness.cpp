@@ -20,7 +20,7 @@
 namespace headroom::trace {
 namespace {
 
-constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kNoVisit = std::numeric_limits<std::size_t>::max();
 /// Minimum lead of the last rank over the one before, and as a share of a step.
 constexpr double kLeastLateNs = 1000, kLeastLateShare = 0.01;
 
@@ -31,7 +31,7 @@ constexpr double kPauseNs = 5'000;
 
 /// Work since the last collective that its computing waited for.
 struct OwnWork {
-  std::size_t since = kNowhere;  ///< visit
+  std::size_t since = kNoVisit;  ///< visit
   double from_ns = 0;            ///< without it
   double ns = 0, peers_ns = 0;   ///< peers: median of the others
 };
@@ -43,7 +43,7 @@ struct Visit {
   std::int64_t iteration = -1;
   OwnWork before;                          ///< up to the arrival
   OwnWork beside;                          ///< until the hiding computing ends
-  std::size_t ahead_on_stream = kNowhere;  ///< preceding visit
+  std::size_t ahead_on_stream = kNoVisit;  ///< preceding visit
   double stream_delay_ns = 0;              ///< gap to it
   double start_ns = 0, end_ns = 0;
   double exposed_ns = 0, tail_ns = 0;  ///< without computing: total, last part
@@ -51,17 +51,17 @@ struct Visit {
   double after_ns = 0;  ///< last arrival to end
 
   bool waits_for_stream() const {
-    return ahead_on_stream != kNowhere && stream_delay_ns < kNeighbourNs && ready_for_ns > stream_delay_ns;
+    return ahead_on_stream != kNoVisit && stream_delay_ns < kNeighbourNs && ready_for_ns > stream_delay_ns;
   }
   bool is_partly_hidden() const { return tail_ns < end_ns - start_ns; }
   bool holds_computing() const { return tail_ns > (is_partly_hidden() ? kPauseNs : 0); }
 };
 
-struct Meeting {
+struct Rendezvous {
   std::size_t first = 0, end = 0;
 };
 
-std::vector<double> medians_of_others(std::span<const double> values) {
+std::vector<double> leave_one_out_medians(std::span<const double> values) {
   std::vector<double> others, medians;
   for (std::size_t i = 0; i < values.size(); ++i) {
     others.assign(values.begin(), values.end());
@@ -82,14 +82,14 @@ class JobReplay {
     if (matched.empty()) return;
     origin_ = matched.front().parts.front().call->start_ns;
     std::iota(root_.begin(), root_.end(), std::size_t{0});
-    add_meetings(matched);
+    add_rendezvous(matched);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) root_[rank] = root_of(rank);
     set_starts();
     is_first_.resize(visits_.size());
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) set_own_work(rank);
-    for (const Meeting& meeting : meetings_) {
-      set_peers(meeting, &Visit::before);
-      set_peers(meeting, &Visit::beside);
+    for (const Rendezvous& rendezvous : rendezvous_) {
+      set_peers(rendezvous, &Visit::before);
+      set_peers(rendezvous, &Visit::beside);
     }
   }
 
@@ -106,9 +106,9 @@ class JobReplay {
     found.last_to_start = last_to_start_;
     std::vector<double> excess(ranks), worst(ranks);
     std::map<std::pair<std::size_t, std::int64_t>, double> by_iteration;
-    for (const Meeting& meeting : meetings_) {
-      const auto [last, lead] = last_of(meeting);
-      for (std::size_t i = meeting.first; i < meeting.end; ++i) {
+    for (const Rendezvous& rendezvous : rendezvous_) {
+      const auto [last, lead] = last_of(rendezvous);
+      for (std::size_t i = rendezvous.first; i < rendezvous.end; ++i) {
         const Visit& visit = visits_[i];
         ++found.collectives[visit.rank];
         found.waited_ns[visit.rank] += std::min(visits_[last].start_ns - visit.start_ns, visit.exposed_ns);
@@ -148,7 +148,7 @@ class JobReplay {
     start_spread_ns_ = begin_of(*last) - begin_of(*first);
   }
 
-  void add_meetings(std::span<const MatchedCollective> matched) {
+  void add_rendezvous(std::span<const MatchedCollective> matched) {
     std::vector<std::pair<double, const MatchedCollective*>> by_arrival;
     for (const MatchedCollective& collective : matched) {
       double latest = -std::numeric_limits<double>::infinity();
@@ -158,7 +158,7 @@ class JobReplay {
     }
     std::ranges::stable_sort(by_arrival, {}, &std::pair<double, const MatchedCollective*>::first);
     for (const auto& [latest, collective] : by_arrival) {
-      Meeting meeting{visits_.size(), visits_.size() + collective->parts.size()};
+      Rendezvous rendezvous{visits_.size(), visits_.size() + collective->parts.size()};
       for (const Part& part : collective->parts) {
         const CollectiveCall& call = *part.call;
         Visit visit;
@@ -174,7 +174,7 @@ class JobReplay {
         visits_.push_back(visit);
         root_[root_of(part.rank)] = root_of(collective->parts.front().rank);
       }
-      meetings_.push_back(meeting);
+      rendezvous_.push_back(rendezvous);
     }
   }
 
@@ -197,7 +197,7 @@ class JobReplay {
           own_work(found->second, held, visit.start_ns - (visit.waits_for_stream() ? visit.ready_for_ns : 0));
       if (visit.is_partly_hidden())
         visit.beside = own_work(found->second, held, visit.end_ns - visit.tail_ns);
-      is_first_[found->second] = visit.before.since == kNowhere;
+      is_first_[found->second] = visit.before.since == kNoVisit;
     }
   }
 
@@ -230,26 +230,26 @@ class JobReplay {
     return begin < start ? begin : std::min(start, begin_of(first_to_start_));
   }
 
-  void set_peers(const Meeting& meeting, OwnWork Visit::*work) {
+  void set_peers(const Rendezvous& rendezvous, OwnWork Visit::*work) {
     std::vector<double> own;
-    for (std::size_t i = meeting.first; i < meeting.end; ++i) {
+    for (std::size_t i = rendezvous.first; i < rendezvous.end; ++i) {
       if (is_first_[i] && start_spread_ns_ > step_ns_) return;
       own.push_back((visits_[i].*work).ns);
     }
     const std::vector<double> others =
-        own.size() <= kLargeGroup ? medians_of_others(own) : std::vector<double>(own.size(), median(own));
-    for (std::size_t i = meeting.first; i < meeting.end; ++i)
-      (visits_[i].*work).peers_ns = others[i - meeting.first];
+        own.size() <= kLargeGroup ? leave_one_out_medians(own) : std::vector<double>(own.size(), median(own));
+    for (std::size_t i = rendezvous.first; i < rendezvous.end; ++i)
+      (visits_[i].*work).peers_ns = others[i - rendezvous.first];
   }
 
   /// The last rank to arrive, and its lead over the one before.
-  std::pair<std::size_t, double> last_of(const Meeting& meeting) const {
-    std::size_t last = meeting.first;
-    for (std::size_t i = meeting.first; i < meeting.end; ++i) {
+  std::pair<std::size_t, double> last_of(const Rendezvous& rendezvous) const {
+    std::size_t last = rendezvous.first;
+    for (std::size_t i = rendezvous.first; i < rendezvous.end; ++i) {
       if (visits_[i].start_ns > visits_[last].start_ns) last = i;
     }
     double lead = std::numeric_limits<double>::infinity();
-    for (std::size_t i = meeting.first; i < meeting.end; ++i) {
+    for (std::size_t i = rendezvous.first; i < rendezvous.end; ++i) {
       if (i != last) lead = std::min(lead, visits_[last].start_ns - visits_[i].start_ns);
     }
     return {last, lead};
@@ -264,7 +264,7 @@ class JobReplay {
     }
     std::ranges::stable_sort(late, std::greater{}, [&](std::size_t rank) { return excess[rank]; });
     late.resize(std::min(late.size(), kMostReplays));
-    const std::vector<double> recorded = lengths(kNowhere);
+    const std::vector<double> recorded = lengths(kNoVisit);
     for (const std::size_t rank : late) {
       const std::size_t root = root_of(rank);
       found.cost_ns[rank] = std::max(0.0, recorded[root] - lengths(rank)[root]);
@@ -276,12 +276,12 @@ class JobReplay {
     }
   }
 
-  /// Simulation without the excess work of rank `prompt` (number of ranks: all; kNowhere: none).
+  /// Simulation without the excess work of rank `prompt` (number of ranks: all; kNoVisit: none).
   class Run {
    public:
     Run(const JobReplay& job, std::size_t prompt)
         : job_(job), prompt_(prompt), end_(job.visits_.size(), kNotYet), goes_on_(end_) {
-      for (const Meeting& meeting : job.meetings_) meet(meeting);
+      for (const Rendezvous& rendezvous : job.rendezvous_) meet(rendezvous);
     }
     /// The later of the visit's end and the end of the computing that hid it.
     double goes_on(std::size_t index) {
@@ -297,21 +297,22 @@ class JobReplay {
    private:
     static constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
-    void meet(const Meeting& meeting) {
+    void meet(const Rendezvous& rendezvous) {
       double latest = -std::numeric_limits<double>::infinity();
-      for (std::size_t i = meeting.first; i < meeting.end; ++i) {
+      for (std::size_t i = rendezvous.first; i < rendezvous.end; ++i) {
         const Visit& visit = job_.visits_[i];
         latest = std::max(latest, end_of(visit, visit.before));
-        if (visit.ahead_on_stream == kNowhere) continue;
+        if (visit.ahead_on_stream == kNoVisit) continue;
         const double delay = visit.waits_for_stream() ? visit.stream_delay_ns
                                                       : std::min(visit.stream_delay_ns, kUsualNeighbourNs);
         latest = std::max(latest, end_[visit.ahead_on_stream] + delay);
       }
-      for (std::size_t i = meeting.first; i < meeting.end; ++i) end_[i] = latest + job_.visits_[i].after_ns;
+      for (std::size_t i = rendezvous.first; i < rendezvous.end; ++i)
+        end_[i] = latest + job_.visits_[i].after_ns;
     }
     double end_of(const Visit& visit, const OwnWork& work) {
       const bool is_prompt = prompt_ == visit.rank || prompt_ == job_.ranks_.size();
-      const double from = work.since == kNowhere ? work.from_ns : goes_on(work.since);
+      const double from = work.since == kNoVisit ? work.from_ns : goes_on(work.since);
       return from + (is_prompt ? std::min(work.ns, work.peers_ns) : work.ns);
     }
 
@@ -342,10 +343,10 @@ class JobReplay {
   std::int64_t origin_ = 0;  ///< for double precision
   std::size_t first_to_start_ = 0, last_to_start_ = 0;
   double start_spread_ns_ = 0;
-  std::vector<std::size_t> root_;  ///< union-find
-  std::vector<Visit> visits_;      ///< by meeting
-  std::vector<Meeting> meetings_;  ///< by last arrival
-  std::vector<bool> is_first_;     ///< of its rank
+  std::vector<std::size_t> root_;       ///< union-find
+  std::vector<Visit> visits_;           ///< by meeting
+  std::vector<Rendezvous> rendezvous_;  ///< by last arrival
+  std::vector<bool> is_first_;          ///< of its rank
   std::unordered_map<const CollectiveCall*, std::size_t> visit_of_;
 };
 

@@ -14,7 +14,7 @@
 namespace headroom::trace {
 
 /// A rank that costs less than this share of a step is not late.
-inline constexpr double kLeastStraggler = 0.01;
+inline constexpr double kMinStragglerShare = 0.01;
 
 struct RankRecord {
   std::span<const CollectiveCall> calls;

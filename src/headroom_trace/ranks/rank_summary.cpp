@@ -27,7 +27,7 @@ Span recorded_span(const TraceIndex& index) {
 }
 
 /// Step annotations and host names of communication.
-bool is_no_own_work(std::string_view name) {
+bool is_collective_or_step(std::string_view name) {
   return is_step_name(name) || name == "record_param_comms" || !collective_name(name).empty();
 }
 
@@ -71,7 +71,7 @@ class OpTimes {
       if (is_inside(event)) host_ns_[trace_.events.name[event]] += self_ns[event];
     }
     for (NameId name = 0; name < host_ns_.size(); ++name) {
-      if (host_ns_[name] > 0 && is_no_own_work(trace_.names[name])) host_ns_[name] = 0;
+      if (host_ns_[name] > 0 && is_collective_or_step(trace_.names[name])) host_ns_[name] = 0;
     }
   }
 

@@ -105,7 +105,7 @@ void Batch::skip_event(std::uint64_t offset, std::string what) {
 
 void Batch::clear() {
   const auto empty = [](auto&... columns) { (columns.clear(), ...); };
-  empty(events, gpu, ops, syncs, collectives, memory, flows, marks, namings, uncategorized, precise_times,
+  empty(events, gpu, ops, syncs, collectives, memory, flows, marks, name_events, uncategorized, precise_times,
         new_texts, new_json, new_threads, processes);
   rewritten.clear();
   seen = skipped_by_need = without_columns = 0;

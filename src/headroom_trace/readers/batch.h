@@ -100,7 +100,7 @@ struct EventRow {
 };
 
 /// Paired later.
-struct Mark {
+struct UnpairedEvent {
   std::uint64_t offset = 0;
   std::int64_t at_ns = 0;
   std::uint32_t row = kNone;  ///< of the batch; kNone: an end
@@ -108,7 +108,7 @@ struct Mark {
   NameId name = kNoName;
 };
 
-struct Naming {
+struct NameEvent {
   enum class What : std::uint8_t { kProcess, kLabels, kThread };
   What what = What::kProcess;
   std::uint32_t thread = 0;
@@ -140,8 +140,8 @@ struct Batch {
   std::vector<Collective> collectives;
   std::vector<MemoryEvent> memory;
   std::vector<Flow> flows;
-  std::vector<Mark> marks;
-  std::vector<Naming> namings;
+  std::vector<UnpairedEvent> marks;
+  std::vector<NameEvent> name_events;
   std::vector<std::uint32_t> uncategorized;  ///< rows without a "cat"
   std::vector<PreciseTime> precise_times;
   std::uint64_t seen = 0, skipped_by_need = 0, without_columns = 0;

@@ -20,7 +20,7 @@ static_assert(kCategoryTexts.size() == static_cast<std::size_t>(Category::kOther
 class ChromeJsonSink final : public EventSink {
  public:
   ChromeJsonSink(Trace& trace, const ReadOptions& options, const RewriteSink& sink)
-      : EventSink(trace, options, Needs::kAll), sink_(sink), mark_(sink.mark), text_(batch_.rewritten) {}
+      : EventSink(trace, options, Needs::kAll), sink_(sink), remap_(sink.remap), text_(batch_.rewritten) {}
 
   void member(std::string_view key, const Json& value, std::uint64_t offset) override {
     json_member(key, dump_json(value), offset);
@@ -32,15 +32,15 @@ class ChromeJsonSink final : public EventSink {
 
  protected:
   void take(const TypedEvent& event) override {
-    const std::int64_t start_ns = event.start_ns + (mark_ == nullptr ? 0 : mark_->shift_ns);
-    if (start_ns > kMostNs || start_ns < -kMostNs) return skip_time(event);
+    const std::int64_t start_ns = event.start_ns + (remap_ == nullptr ? 0 : remap_->shift_ns);
+    if (start_ns > kMaxNs || start_ns < -kMaxNs) return skip_time(event);
     text_ += event.is_allocation ? R"({"ph":"i","ts":)" : R"({"ph":"X","ts":)";
     append_microseconds(start_ns, text_);
     if (!event.is_allocation) {
       text_ += ",\"dur\":";
       append_microseconds(event.duration_ns, text_);
     }
-    if (mark_ != nullptr) append_process(*mark_, event.place.pid, {}, batch_);
+    if (remap_ != nullptr) append_process(*remap_, event.place.pid, {}, batch_);
     text_ += ",\"cat\":";
     add_text(event.category == Category::kOther && !event.category_text.empty()
                  ? event.category_text
@@ -57,16 +57,16 @@ class ChromeJsonSink final : public EventSink {
     text_ += "},\n";
   }
 
-  void take_name(Naming::What what, Place place, std::string_view name) override {
-    const bool is_label = what == Naming::What::kLabels;
-    const bool is_name = what == Naming::What::kProcess;
+  void take_name(NameEvent::What what, Place place, std::string_view name) override {
+    const bool is_label = what == NameEvent::What::kLabels;
+    const bool is_name = what == NameEvent::What::kProcess;
     text_ += R"({"ph":"M")";
-    if (mark_ != nullptr) append_process(*mark_, place.pid, {.pid = {}, .is_named = is_name}, batch_);
+    if (remap_ != nullptr) append_process(*remap_, place.pid, {.pid = {}, .is_named = is_name}, batch_);
     text_ += ",\"name\":";
     text_ += is_label ? "\"process_labels\"" : is_name ? "\"process_name\"" : "\"thread_name\"";
     add_place(place);
     text_ += is_label ? R"(,"args":{"labels":)" : R"(,"args":{"name":)";
-    add_text(mark_ != nullptr && is_name ? marked_process_name(*mark_, name) : name);
+    add_text(remap_ != nullptr && is_name ? remapped_process_name(*remap_, name) : name);
     text_ += "}},\n";
   }
 
@@ -87,7 +87,7 @@ class ChromeJsonSink final : public EventSink {
   }
 
   void add_place(Place place) {
-    if (mark_ == nullptr) {
+    if (remap_ == nullptr) {
       text_ += ",\"pid\":";
       add_id(place.pid);
     }
@@ -96,7 +96,7 @@ class ChromeJsonSink final : public EventSink {
   }
 
   std::optional<std::int64_t> marked(std::string_view name, std::string_view value) const {
-    return mark_ == nullptr ? std::nullopt : marked_argument(*mark_, name, value);
+    return remap_ == nullptr ? std::nullopt : remapped_argument(*remap_, name, value);
   }
 
   void add_arguments(const TypedEvent& event) {
@@ -139,7 +139,7 @@ class ChromeJsonSink final : public EventSink {
   }
 
   const RewriteSink& sink_;
-  const RankMark* const mark_;
+  const RankRemap* const remap_;
   std::string& text_;
 };
 

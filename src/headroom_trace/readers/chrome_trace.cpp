@@ -130,7 +130,7 @@ bool EventList::skip_other_element() {
 /// Counts an event as lost and moves to the next or the end of the list.
 bool EventList::recover(std::uint32_t from, std::uint32_t broken_at, const char* what) {
   const std::size_t next = next_event(text_, from + 1);
-  const std::uint32_t list_end = list_end_between(from, next);
+  const std::uint32_t list_end = find_list_end(from, next);
   const bool found = next != kNoBoundary || list_end != kNone;
   if (!found && !is_last_) return false;
   ++batch_.seen;
@@ -142,7 +142,7 @@ bool EventList::recover(std::uint32_t from, std::uint32_t broken_at, const char*
 }
 
 /// A ] after }, before the end of the file or another member.
-std::uint32_t EventList::list_end_between(std::uint32_t from, std::size_t to) const {
+std::uint32_t EventList::find_list_end(std::uint32_t from, std::size_t to) const {
   const std::string_view text = text_.substr(0, to);
   for (std::size_t at = text.find(']', from); at != text.npos; at = text.find(']', at + 1)) {
     const std::size_t before = at == 0 ? text.npos : text.find_last_not_of(" \n\r\t", at - 1);
@@ -244,7 +244,7 @@ void EventPipeline::read(Reading& reading, std::size_t reader, bool is_last) {
                  sink_ != nullptr ? &with.rewriter : nullptr);
   reading.end = list.read(0);
   reading.at = list.at();
-  with.events.explain(reading.batch);
+  with.events.flush_tables(reading.batch);
 }
 
 void EventPipeline::finish(std::unique_ptr<Reading> reading) {
@@ -301,7 +301,7 @@ void EventPipeline::append(Reading& reading) {
 bool EventPipeline::join_with_open_event(Reading& reading) {
   TraceAssembly::learn(reading.batch, readers_[reading.reader]->translations);
   const std::string_view more = reading.window.text.view();
-  std::memcpy(open_.text.room_for(more.size()), more.data(), more.size());
+  std::memcpy(open_.text.reserve_space(more.size()), more.data(), more.size());
   open_.text.added(more.size());
   open_.is_last = reading.window.is_last;
   const bool is_too_long = open_.text.size() > kLongestEvent;
@@ -329,18 +329,18 @@ void Document::read() {
   first_text_ = feed_.text().substr(0, 64);
   if (feed_.text().starts_with(kByteOrderMark)) feed_.consume(kByteOrderMark.size());
   const int first = feed_.peek();
-  if (first != '[' && first != '{') fail_as_no_trace();
+  if (first != '[' && first != '{') throw_not_a_trace();
   feed_.consume(1);
   if (first == '[') {
     read_list();
   } else {
     read_members();
-    while (!has_list_ && go_to_list_of_events()) {
+    while (!has_list_ && seek_event_list()) {
       add_problem("the list of events is not where it should be");
       read_members();
     }
   }
-  if (!has_list_) fail_as_no_trace();
+  if (!has_list_) throw_not_a_trace();
   read_rest();
   check_syntax();
   assembly_.finish();
@@ -373,7 +373,7 @@ bool Document::read_member() {
   feed_.consume(key.at);
   if (const int colon = feed_.peek(); colon != ':') {
     if (colon == TextFeed::kEnd) trace_.is_complete = false;
-    add_problem(fmt::format("{} has no value", in_quotes(name)));
+    add_problem(fmt::format("{} has no value", quote(name)));
     return false;
   }
   feed_.consume(1);
@@ -386,7 +386,7 @@ bool Document::read_member() {
   const Scan value = feed_.scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) {
     if (value.end == Scan::End::kOpen) trace_.is_complete = false;
-    add_problem(fmt::format("{} cannot be read: {}", in_quotes(name),
+    add_problem(fmt::format("{} cannot be read: {}", quote(name),
                             value.end == Scan::End::kBroken ? value.what : "it has no end"));
     return false;
   }
@@ -436,7 +436,7 @@ void Document::read_rest() {
 /// Stops at a list of events inside the value: after an unescaped quote the rest of the file can look like
 /// one value.
 bool Document::skip_value() {
-  ValueSkip skip;
+  ValueSkipper skip;
   std::size_t searched = 0;
   for (;;) {
     const std::string_view text = feed_.text();
@@ -460,7 +460,7 @@ bool Document::skip_value() {
   }
 }
 
-bool Document::go_to_list_of_events() {
+bool Document::seek_event_list() {
   for (;;) {
     const std::size_t at = find_list(feed_.text());
     if (at != std::string_view::npos) {
@@ -485,7 +485,7 @@ void Document::check_syntax() {
   }
 }
 
-void Document::fail_as_no_trace() const {
+void Document::throw_not_a_trace() const {
   const std::string_view text = first_text_;
   const std::uint32_t at = skip_space(text, 0);
   if (at >= text.size()) throw Error("it is empty; write the trace again");
@@ -499,7 +499,7 @@ void Document::fail_as_no_trace() const {
     throw Error("no list of events (traceEvents) in this JSON; give a trace written by a profiler");
   }
   throw Error(fmt::format("not a Chrome trace: it starts with {}; give JSON written by a profiler",
-                          in_quotes(text.substr(at, 20))));
+                          quote(text.substr(at, 20))));
 }
 
 }  // namespace headroom::trace::readers

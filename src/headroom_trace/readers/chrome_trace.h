@@ -62,7 +62,7 @@ class EventList {
   bool scan_event();
   bool skip_other_element();
   bool recover(std::uint32_t from, std::uint32_t broken_at, const char* what);
-  std::uint32_t list_end_between(std::uint32_t from, std::size_t to) const;
+  std::uint32_t find_list_end(std::uint32_t from, std::size_t to) const;
 
   std::string_view text_;
   std::uint64_t offset_;
@@ -102,7 +102,7 @@ class EventPipeline {
   };
   struct Reader {
     Reader(Needs needs, const RewriteSink* sink)
-        : events(needs), rewriter(sink != nullptr ? sink->mark : nullptr) {}
+        : events(needs), rewriter(sink != nullptr ? sink->remap : nullptr) {}
     EventReader events;
     EventRewriter rewriter;
     TokenIndex tokens;
@@ -169,10 +169,10 @@ class Document {
   void read_rest();
   bool skip_value();
   bool rewrite_member(const std::string& name);
-  bool go_to_list_of_events();
+  bool seek_event_list();
   void add_problem(std::string what);
   void check_syntax();
-  [[noreturn]] void fail_as_no_trace() const;
+  [[noreturn]] void throw_not_a_trace() const;
 
   Trace& trace_;
   std::optional<JsonSyntax> syntax_;

@@ -100,7 +100,7 @@ class TypedValues {
     return tables_.threads.intern(readable(place.pid, room_), readable(place.tid, room_of_tid_));
   }
 
-  void explain(Batch& batch) {
+  void flush_tables(Batch& batch) {
     tables_.texts.take_new(batch.new_texts);
     tables_.json.take_new(batch.new_json);
     tables_.threads.take_new(batch.new_threads);
@@ -112,7 +112,7 @@ class TypedValues {
   template <typename Number>
   static void take_text(std::string_view text, Number& number) {
     if constexpr (std::integral<Number>) {
-      if (const auto whole = parse_whole(text)) number = static_cast<Number>(*whole);
+      if (const auto whole = parse_integer(text)) number = static_cast<Number>(*whole);
     } else {
       if (const auto real = parse_real(text)) number = static_cast<Number>(*real);
     }
@@ -160,13 +160,13 @@ class ColumnSink final : public EventSink {
     batch_.events.push_back(one);
   }
 
-  void take_name(Naming::What what, Place place, std::string_view name) override {
+  void take_name(NameEvent::What what, Place place, std::string_view name) override {
     values_.begin(0);
     ++batch_.without_columns;
-    batch_.namings.push_back({what, values_.thread(place), values_.text(name, batch_)});
+    batch_.name_events.push_back({what, values_.thread(place), values_.text(name, batch_)});
   }
 
-  void complete() override { values_.explain(batch_); }
+  void complete() override { values_.flush_tables(batch_); }
 
  private:
   void take_allocation(const TypedEvent& event) {

@@ -52,7 +52,7 @@ std::optional<Timeline> ascend_timeline_of(const Thread& thread) {
   return timeline;
 }
 
-bool is_event_of_ascend(std::string_view name) {
+bool is_ascend_event(std::string_view name) {
   return contains(name, "EVENT_WAIT") || contains(name, "EVENT_RECORD") || contains(name, "NOTIFY_WAIT") ||
          contains(name, "NOTIFY_RECORD") || contains(name, "Notify_Wait") || contains(name, "Notify_Record");
 }
@@ -174,7 +174,7 @@ void categorize_by_timeline(Trace& trace, const std::vector<std::uint32_t>& rows
   Events& events = trace.events;
   for (const std::uint32_t row : rows) {
     const Timeline& timeline = timelines[events.thread[row]];
-    if (timeline.is_work && !(timeline.is_ascend && is_event_of_ascend(trace.names[events.name[row]]))) {
+    if (timeline.is_work && !(timeline.is_ascend && is_ascend_event(trace.names[events.name[row]]))) {
       events.category[row] = category_of_work(trace.names[events.name[row]]);
       events.detail[row] = static_cast<std::uint32_t>(trace.gpu.size());
       trace.gpu.push_back({.event = row, .device = *timeline.device, .stream = timeline.stream});

@@ -200,7 +200,7 @@ Walk Arguments::read(Walk walk, ArgumentMask wanted) {
 std::string shown(Raw value) {
   constexpr std::size_t kMost = 60;
   const std::string_view text = without_quotes(value);
-  return in_quotes(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+  return quote(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
 }
 
 bool is_known_phase(char phase) {
@@ -208,22 +208,22 @@ bool is_known_phase(char phase) {
          std::string_view("XBEiIRCbneSTpFtsfNODPvVc(),M").find(phase) != std::string_view::npos;
 }
 
-std::string no_phase(Raw phase) {
+std::string phase_error(Raw phase) {
   if (without_quotes(phase).empty()) return "an event without a phase (ph)";
   return fmt::format("an unknown phase (ph): {}", shown(phase));
 }
 
-std::string long_phase(Raw phase) {
+std::string long_phase_error(Raw phase) {
   return fmt::format("a phase of more than one letter, {}, read as its first", shown(phase));
 }
 
-std::string no_time(Raw ts) {
+std::string time_error(Raw ts) {
   if (ts.empty()) return "an event without a time (ts)";
   if (is_number(ts)) return fmt::format("ts is out of range, 73 years either side of zero: {}", shown(ts));
   return fmt::format("ts is not a number: {}", shown(ts));
 }
 
-std::string no_duration(Raw value) {
+std::string duration_error(Raw value) {
   if (value.empty()) return "an X event without a duration (dur), read as 0";
   const char* const what = parse_microseconds(value) ? "negative"
                            : is_number(value)        ? "out of range"

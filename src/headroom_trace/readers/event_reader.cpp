@@ -101,7 +101,7 @@ Walk EventReader::read(Walk walk, std::uint64_t offset, Batch& batch) {
   if (after.at == nullptr) return after;
   values_.offset = offset;
   ++batch.seen;
-  if (fields_.phase.size() > 3) batch.add_problem(values_.offset, long_phase(fields_.phase));
+  if (fields_.phase.size() > 3) batch.add_problem(values_.offset, long_phase_error(fields_.phase));
   add_event(batch);
   return after;
 }
@@ -159,7 +159,7 @@ void EventReader::refine_category() {
   if (without_quotes(fields_.category) == "mtia_ccp_events") category_ = Category::kGpuSync;
 }
 
-void EventReader::explain(Batch& batch) {
+void EventReader::flush_tables(Batch& batch) {
   values_.tables.texts.take_new(batch.new_texts);
   values_.tables.json.take_new(batch.new_json);
   values_.tables.threads.take_new(batch.new_threads);
@@ -169,8 +169,7 @@ void EventReader::explain(Batch& batch) {
 bool EventReader::is_skipped() const {
   switch (phase_) {
     case 'X':
-      return !fields_.category.empty() && !has(needs_, need_of(category_)) &&
-             !may_be_annotation_of_old_kineto();
+      return !fields_.category.empty() && !has(needs_, need_of(category_)) && !may_be_old_kineto_annotation();
     case 's':
     case 'f':
       return !has(needs_, Needs::kFlows);
@@ -216,14 +215,14 @@ void EventReader::add_event(Batch& batch) {
     case 'f':
       return add_flow(batch);
     case 'M':
-      return add_naming(batch);
+      return add_name_event(batch);
     default:
-      return batch.skip_event(values_.offset, no_phase(fields_.phase));
+      return batch.skip_event(values_.offset, phase_error(fields_.phase));
   }
 }
 
 /// Annotations are always kept, but old Kineto writes them as operators.
-bool EventReader::may_be_annotation_of_old_kineto() const {
+bool EventReader::may_be_old_kineto_annotation() const {
   if (category_ != Category::kCpuOp || without_quotes(fields_.category) != "Operator") return false;
   const std::string_view name = without_quotes(fields_.name);
   return fields_.name.empty() || name.starts_with("ProfilerStep#") ||
@@ -288,34 +287,34 @@ void EventReader::add_precise_time(std::uint32_t row, Batch& batch) {
 }
 
 void EventReader::add_labels(Batch& batch) {
-  batch.namings.push_back(
-      {Naming::What::kLabels, thread(), values_.text(values_.arguments[Argument::kLabels], batch)});
+  batch.name_events.push_back(
+      {NameEvent::What::kLabels, thread(), values_.text(values_.arguments[Argument::kLabels], batch)});
 }
 
-void EventReader::add_naming(Batch& batch) {
+void EventReader::add_name_event(Batch& batch) {
   ++batch.without_columns;
   const std::string_view what = without_quotes(fields_.name);
   if (what == "process_name") {
-    batch.namings.push_back(
-        {Naming::What::kProcess, thread(), values_.text(values_.arguments[Argument::kName], batch)});
+    batch.name_events.push_back(
+        {NameEvent::What::kProcess, thread(), values_.text(values_.arguments[Argument::kName], batch)});
   } else if (what == "process_labels") {
     add_labels(batch);
   } else if (what == "thread_name") {
-    batch.namings.push_back(
-        {Naming::What::kThread, thread(), values_.text(values_.arguments[Argument::kName], batch)});
+    batch.name_events.push_back(
+        {NameEvent::What::kThread, thread(), values_.text(values_.arguments[Argument::kName], batch)});
   }
 }
 
 std::optional<std::int64_t> EventReader::start(Batch& batch) {
   const auto at = fields_.ts.empty() ? std::nullopt : quick_microseconds(fields_.ts);
-  if (!at) batch.skip_event(values_.offset, no_time(fields_.ts));
+  if (!at) batch.skip_event(values_.offset, time_error(fields_.ts));
   return at;
 }
 
 std::int64_t EventReader::duration(Batch& batch) {
   const auto length = fields_.dur.empty() ? std::nullopt : quick_microseconds(fields_.dur);
   if (length && *length >= 0) return *length;
-  batch.add_problem(values_.offset, no_duration(fields_.dur));
+  batch.add_problem(values_.offset, duration_error(fields_.dur));
   return 0;
 }
 

@@ -32,7 +32,7 @@ struct EventValues {
   void take(Argument argument, Number& number) const {
     if (!has(argument)) return;
     if constexpr (std::is_integral_v<Number>) {
-      if (const auto whole = quick_whole(arguments[argument])) number = static_cast<Number>(*whole);
+      if (const auto whole = quick_integer(arguments[argument])) number = static_cast<Number>(*whole);
     } else {
       if (const auto real = parse_real(arguments[argument])) number = static_cast<Number>(*real);
     }
@@ -54,7 +54,7 @@ class EventReader {
   void add_stack(Raw stack, Batch& batch) { batch.memory.back().stack = values_.text(stack, batch); }
 
   /// Adds new table entries; call before handing the batch on.
-  void explain(Batch& batch);
+  void flush_tables(Batch& batch);
 
  private:
   Walk walk_event(Walk walk);
@@ -64,13 +64,13 @@ class EventReader {
   bool is_skipped() const;
   ArgumentMask wanted_arguments() const;
 
-  bool may_be_annotation_of_old_kineto() const;
+  bool may_be_old_kineto_annotation() const;
   void add_event(Batch& batch);
   void add_duration(Batch& batch);
   void add_end(Batch& batch);
   void add_instant(Batch& batch);
   void add_flow(Batch& batch);
-  void add_naming(Batch& batch);
+  void add_name_event(Batch& batch);
   void add_labels(Batch& batch);
   void add_precise_time(std::uint32_t row, Batch& batch);
 

@@ -36,10 +36,10 @@ bool is_one_of(const Words& words, std::string_view key) {
 }
 
 /// Wraps within 63 bits: ids stay distinct.
-std::int64_t moved(const RankMark& mark, std::int64_t id) {
+std::int64_t moved(const RankRemap& remap, std::int64_t id) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  const std::uint64_t sum = static_cast<std::uint64_t>(id) +
-                            static_cast<std::uint64_t>(mark.place) * static_cast<std::uint64_t>(kIdsOfARank);
+  const std::uint64_t sum = static_cast<std::uint64_t>(id) + static_cast<std::uint64_t>(remap.place) *
+                                                                 static_cast<std::uint64_t>(kRankIdStride);
   return static_cast<std::int64_t>(sum & kMost);
 }
 
@@ -75,21 +75,21 @@ bool is_scalar(const Walk& walk) {
 
 }  // namespace
 
-void append_process(const RankMark& mark, Raw pid, std::string& out) {
+void append_process(const RankRemap& remap, Raw pid, std::string& out) {
   const std::string_view text = without_quotes(pid);
   const auto number = number_in(text, 10);
   // The reader distinguishes "07" from "7".
   const bool is_plain = text.size() == 1 || !text.starts_with('0');
-  if (number && is_plain && *number < mark.process_stride) {
-    fmt::format_to(std::back_inserter(out), "{}", mark.place * mark.process_stride + *number);
+  if (number && is_plain && *number < remap.process_stride) {
+    fmt::format_to(std::back_inserter(out), "{}", remap.place * remap.process_stride + *number);
   } else {
-    append_json_string(out,
-                       fmt::format("rank {}{}{}", mark.rank, text.empty() ? "" : " ", clean_text(text).text));
+    append_json_string(
+        out, fmt::format("rank {}{}{}", remap.rank, text.empty() ? "" : " ", clean_text(text).text));
   }
 }
 
-void append_process(const RankMark& mark, Raw pid, RewrittenProcess process, Batch& batch) {
-  append_process(mark, pid, process.pid);
+void append_process(const RankRemap& remap, Raw pid, RewrittenProcess process, Batch& batch) {
+  append_process(remap, pid, process.pid);
   batch.rewritten += ",\"pid\":";
   batch.rewritten += process.pid;
   // Adjacent events often share a process.
@@ -103,52 +103,53 @@ void append_process(const RankMark& mark, Raw pid, RewrittenProcess process, Bat
   }
 }
 
-void append_id(const RankMark& mark, Raw id, std::string& out) {
-  if (mark.place == 0) return append_clean_scalar(id, out);
+void append_id(const RankRemap& remap, Raw id, std::string& out) {
+  if (remap.place == 0) return append_clean_scalar(id, out);
   const std::string_view text = without_quotes(id);
   const bool is_text = text.size() != id.size();
   if (const auto number = number_in(text, 10)) {
-    fmt::format_to(std::back_inserter(out), "{0}{1}{0}", is_text ? "\"" : "", moved(mark, *number));
+    fmt::format_to(std::back_inserter(out), "{0}{1}{0}", is_text ? "\"" : "", moved(remap, *number));
   } else if (const auto hex = text.starts_with("0x") ? number_in(text.substr(2), 16) : std::nullopt) {
-    fmt::format_to(std::back_inserter(out), "\"0x{:x}\"", moved(mark, *hex));
-  } else if (const auto whole = is_text ? std::nullopt : parse_whole(id)) {
-    fmt::format_to(std::back_inserter(out), "{}", moved(mark, *whole));
+    fmt::format_to(std::back_inserter(out), "\"0x{:x}\"", moved(remap, *hex));
+  } else if (const auto whole = is_text ? std::nullopt : parse_integer(id)) {
+    fmt::format_to(std::back_inserter(out), "{}", moved(remap, *whole));
   } else {
-    append_json_string(out, fmt::format("rank {} {}", mark.rank, clean_text(text).text));
+    append_json_string(out, fmt::format("rank {} {}", remap.rank, clean_text(text).text));
   }
 }
 
-std::optional<std::int64_t> marked_argument(const RankMark& mark, std::string_view key, Raw value) {
+std::optional<std::int64_t> remapped_argument(const RankRemap& remap, std::string_view key, Raw value) {
   const bool is_device = is_one_of(kDevices, key), is_external = is_one_of(kExternalIds, key);
   if (!is_device && !is_external && !is_one_of(kIds, key)) return std::nullopt;
-  const auto number = parse_whole(value);
+  const auto number = parse_integer(value);
   // No id: negative, or zero external.
   if (!number || *number < (is_external ? 1 : 0)) return std::nullopt;
-  if (!is_device) return moved(mark, *number);
+  if (!is_device) return moved(remap, *number);
   if (*number > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
-  return mark.place * mark.device_stride + *number;
+  return remap.place * remap.device_stride + *number;
 }
 
-std::string marked_process_name(const RankMark& mark, std::string_view name) {
-  std::string marked = fmt::format("rank {}: {}", mark.rank, name);
+std::string remapped_process_name(const RankRemap& remap, std::string_view name) {
+  std::string marked = fmt::format("rank {}: {}", remap.rank, name);
   for (const std::string_view prefix : {"/device:GPU:", "/device:TPU:"}) {
     const std::size_t found = marked.find(prefix);
     if (found == std::string::npos) continue;
     const std::size_t first = found + prefix.size();
     const std::size_t end = std::min(marked.find_first_not_of("0123456789", first), marked.size());
-    const auto device = marked_argument(mark, "device", std::string_view(marked).substr(first, end - first));
+    const auto device =
+        remapped_argument(remap, "device", std::string_view(marked).substr(first, end - first));
     if (device) marked.replace(first, end - first, std::to_string(*device));
   }
   return marked;
 }
 
-std::int64_t marked_sort_index(const RankMark& mark, std::optional<std::int64_t> index) {
+std::int64_t remapped_sort_index(const RankRemap& remap, std::optional<std::int64_t> index) {
   // Kineto: host by process id, devices from 5,000,000, others last. Viewers sort by 32 bits.
   constexpr std::int64_t kOfARank = 4096, kHost = 2048, kLast = kOfARank - 1, kFirstDevice = 5'000'000;
   const std::int64_t given = std::max<std::int64_t>(index.value_or(kHost), 0);
   const std::int64_t place =
       given < kFirstDevice ? std::min(given, kHost) : std::min(kHost + 1 + (given - kFirstDevice), kLast);
-  return mark.place * kOfARank + place;
+  return remap.place * kOfARank + place;
 }
 
 Walk EventRewriter::read(Walk walk, std::uint64_t offset, Batch& batch) {
@@ -163,16 +164,16 @@ Walk EventRewriter::read(Walk walk, std::uint64_t offset, Batch& batch) {
   const Raw phase = without_quotes(fields_.phase);
   phase_ = phase.empty() ? '\0' : phase.front();
   if (!is_known_phase(phase_)) {
-    batch.skip_event(offset, no_phase(fields_.phase));
+    batch.skip_event(offset, phase_error(fields_.phase));
     return after;
   }
   // Metadata need no time.
   const bool has_time = !fields_.ts.empty() && moved_time();
   if (!has_time && phase_ != 'M') {
-    batch.skip_event(offset, no_time(fields_.ts));
+    batch.skip_event(offset, time_error(fields_.ts));
     return after;
   }
-  if (phase.size() > 1) batch.add_problem(offset, long_phase(fields_.phase));
+  if (phase.size() > 1) batch.add_problem(offset, long_phase_error(fields_.phase));
   append_event(has_time, offset, batch);
   return after;
 }
@@ -180,10 +181,10 @@ Walk EventRewriter::read(Walk walk, std::uint64_t offset, Batch& batch) {
 /// Returns nothing if a reader would reject the time.
 std::optional<std::int64_t> EventRewriter::moved_time() const {
   const auto at = parse_microseconds(fields_.ts);
-  if (!at || mark_ == nullptr) return at;
+  if (!at || remap_ == nullptr) return at;
   // Cannot overflow.
-  const std::int64_t moved = *at + mark_->shift_ns;
-  return moved >= -kMostNs && moved <= kMostNs ? std::optional(moved) : std::nullopt;
+  const std::int64_t moved = *at + remap_->shift_ns;
+  return moved >= -kMaxNs && moved <= kMaxNs ? std::optional(moved) : std::nullopt;
 }
 
 /// Copies all but phase, ts and dur.
@@ -198,9 +199,9 @@ Walk EventRewriter::copy_members(Walk walk) {
       return {without_quotes(fields_.phase).empty() ? take_value(at, fields_.phase) : past_value(at)};
     if (key == "ts") return {take_value(at, fields_.ts)};
     if (key == "dur") return {take_value(at, fields_.dur)};
-    return {mark_ != nullptr ? copy_marked(key, at) : copy_member(key, at)};
+    return {remap_ != nullptr ? copy_remapped(key, at) : copy_member(key, at)};
   });
-  if (after.at == nullptr || mark_ == nullptr) return after;
+  if (after.at == nullptr || remap_ == nullptr) return after;
   return copy_arguments() ? after : Walk{};
 }
 
@@ -209,7 +210,7 @@ Walk EventRewriter::copy_member(Raw key, Walk walk) {
   return append_clean_value(walk, members_);
 }
 
-Walk EventRewriter::copy_marked(Raw key, Walk walk) {
+Walk EventRewriter::copy_remapped(Raw key, Walk walk) {
   if (key == "args") {
     arguments_ = walk;
     return past_value(walk);
@@ -226,7 +227,7 @@ Walk EventRewriter::copy_id(Raw key, Walk walk) {
   const Walk after = take_value(walk, fields_.id);
   if (after.at == nullptr) return after;
   append_key(key, members_);
-  append_id(*mark_, fields_.id, members_);
+  append_id(*remap_, fields_.id, members_);
   return after;
 }
 
@@ -261,13 +262,13 @@ Walk EventRewriter::copy_argument(Raw key, Walk walk) {
   if (what == "process_name" && key == "name") {
     process_.is_named = true;
     append_key(key, members_);
-    append_json_string(members_, marked_process_name(*mark_, clean_text(without_quotes(value)).text));
+    append_json_string(members_, remapped_process_name(*remap_, clean_text(without_quotes(value)).text));
     return after;
   }
-  auto number = marked_argument(*mark_, key, value);
+  auto number = remapped_argument(*remap_, key, value);
   if (what == "process_sort_index" && key == "sort_index") {
     process_.is_sorted = true;
-    number = marked_sort_index(*mark_, parse_whole(value));
+    number = remapped_sort_index(*remap_, parse_integer(value));
   }
   if (key == "device") {
     // append_device() adds the process's device.
@@ -287,7 +288,7 @@ bool EventRewriter::is_of_device() const {
 /// Device work without a device used its process id, which was renumbered.
 void EventRewriter::append_device() {
   if (has_device_ || !is_of_device()) return;
-  const auto device = marked_argument(*mark_, "device", without_quotes(fields_.pid));
+  const auto device = remapped_argument(*remap_, "device", without_quotes(fields_.pid));
   if (!device) return;
   members_.pop_back();  // the } of the arguments
   const char* const comma = members_.back() == '{' ? "" : ",";
@@ -299,16 +300,16 @@ void EventRewriter::append_event(bool has_time, std::uint64_t offset, Batch& bat
   out += "{\"ph\":\"";
   out += phase_;
   out += '"';
-  if (has_time && mark_ == nullptr) append_time("ts", fields_.ts, out);
-  if (has_time && mark_ != nullptr) append_time_member("ts", *moved_time(), out);
+  if (has_time && remap_ == nullptr) append_time("ts", fields_.ts, out);
+  if (has_time && remap_ != nullptr) append_time_member("ts", *moved_time(), out);
   const auto length = fields_.dur.empty() ? std::nullopt : parse_microseconds(fields_.dur);
   if (length && *length >= 0) {
     append_time("dur", fields_.dur, out);
   } else if (phase_ == 'X') {
-    batch.add_problem(offset, no_duration(fields_.dur));
+    batch.add_problem(offset, duration_error(fields_.dur));
     out += ",\"dur\":0";
   }
-  if (mark_ != nullptr) append_process(*mark_, fields_.pid, process_, batch);
+  if (remap_ != nullptr) append_process(*remap_, fields_.pid, process_, batch);
   out += members_;
   out += "},\n";
 }

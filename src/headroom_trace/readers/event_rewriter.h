@@ -17,10 +17,10 @@
 namespace headroom::trace::readers {
 
 /// Id stride between ranks: above profilers' counts; thousands of ranks stay below 2^53 (JavaScript viewers).
-inline constexpr std::int64_t kIdsOfARank = 1'000'000'000'000;
+inline constexpr std::int64_t kRankIdStride = 1'000'000'000'000;
 
 /// Separates the events of one rank and aligns its clock. Place 0 keeps its numbers.
-struct RankMark {
+struct RankRemap {
   std::int64_t rank = 0;      ///< shown in process names
   std::int64_t place = 0;     ///< index among the ranks
   std::int64_t shift_ns = 0;  ///< added to every time
@@ -29,22 +29,22 @@ struct RankMark {
 };
 
 /// Moves a process number below the stride; other text becomes "rank 3 Spans", a missing one "rank 3".
-void append_process(const RankMark& mark, Raw pid, std::string& out);
+void append_process(const RankRemap& remap, Raw pid, std::string& out);
 
 /// Appends `,"pid":` and the process to the rewritten event, and records the process.
-void append_process(const RankMark& mark, Raw pid, RewrittenProcess process, Batch& batch);
+void append_process(const RankRemap& remap, Raw pid, RewrittenProcess process, Batch& batch);
 
 /// Moves decimal and hexadecimal numbers, prefixes other text with the rank.
-void append_id(const RankMark& mark, Raw id, std::string& out);
+void append_id(const RankRemap& remap, Raw id, std::string& out);
 
 /// A moved correlation or device; nothing for other arguments.
-std::optional<std::int64_t> marked_argument(const RankMark& mark, std::string_view key, Raw value);
+std::optional<std::int64_t> remapped_argument(const RankRemap& remap, std::string_view key, Raw value);
 
 /// "rank 3: python"; moves "/device:GPU:0" of JAX.
-std::string marked_process_name(const RankMark& mark, std::string_view name);
+std::string remapped_process_name(const RankRemap& remap, std::string_view name);
 
 /// Sorts by rank, host before devices, as in Kineto. Without an index: after the host.
-std::int64_t marked_sort_index(const RankMark& mark, std::optional<std::int64_t> index);
+std::int64_t remapped_sort_index(const RankRemap& remap, std::optional<std::int64_t> index);
 
 /// Callbacks, called from one thread at a time, in file order.
 struct RewriteSink {
@@ -53,7 +53,7 @@ struct RewriteSink {
   /// Other top-level members.
   std::function<void(std::string_view name, std::string_view json)> member;
   /// Changes times, processes, ids and devices.
-  const RankMark* mark = nullptr;
+  const RankRemap* remap = nullptr;
   /// With a mark: the processes of the next events.
   std::function<void(std::span<const RewrittenProcess> processes)> processes{};
 };
@@ -62,7 +62,7 @@ struct RewriteSink {
 /// counts events without a valid time or phase. One per reading thread.
 class EventRewriter {
  public:
-  explicit EventRewriter(const RankMark* mark = nullptr) : mark_(mark) {}
+  explicit EventRewriter(const RankRemap* remap = nullptr) : remap_(remap) {}
   /// As EventReader::read.
   Walk read(Walk walk, std::uint64_t offset, Batch& batch);
 
@@ -70,7 +70,7 @@ class EventRewriter {
   std::optional<std::int64_t> moved_time() const;
   Walk copy_members(Walk walk);
   Walk copy_member(Raw key, Walk walk);
-  Walk copy_marked(Raw key, Walk walk);
+  Walk copy_remapped(Raw key, Walk walk);
   Walk copy_id(Raw key, Walk walk);
   Walk copy_object(Raw key, Walk walk, Walk (EventRewriter::*copy)(Raw, Walk));
   bool copy_arguments();
@@ -79,7 +79,7 @@ class EventRewriter {
   void append_device();
   void append_event(bool has_time, std::uint64_t offset, Batch& batch);
 
-  const RankMark* mark_;
+  const RankRemap* remap_;
   EventFields fields_;
   Walk arguments_;  ///< marked events: rewritten last
   bool has_device_ = false;

@@ -24,10 +24,10 @@ void EventSink::add(const TypedEvent& event) {
   ++batch_.seen;
   if (event.is_allocation ? !has(needs_, Needs::kMemory) : !wants(event.category)) {
     ++batch_.skipped_by_need;
-  } else if (event.start_ns > kMostNs || event.start_ns < -kMostNs) {
+  } else if (event.start_ns > kMaxNs || event.start_ns < -kMaxNs) {
     skip_time(event);
-  } else if (!event.is_allocation && (event.duration_ns < 0 || event.duration_ns > kMostNs)) {
-    batch_.add_problem(event.offset, no_duration(microseconds(event.duration_ns)));
+  } else if (!event.is_allocation && (event.duration_ns < 0 || event.duration_ns > kMaxNs)) {
+    batch_.add_problem(event.offset, duration_error(microseconds(event.duration_ns)));
     TypedEvent sound = event;
     sound.duration_ns = 0;
     take(sound);
@@ -38,19 +38,19 @@ void EventSink::add(const TypedEvent& event) {
 }
 
 void EventSink::skip_time(const TypedEvent& event) {
-  batch_.skip_event(event.offset, no_time(microseconds(event.start_ns)));
+  batch_.skip_event(event.offset, time_error(microseconds(event.start_ns)));
 }
 
 void EventSink::name_process(std::string_view pid, std::string_view name, std::string_view labels) {
-  if (!name.empty()) take_name_and_count(Naming::What::kProcess, {pid, "0"}, name);
-  if (!labels.empty()) take_name_and_count(Naming::What::kLabels, {pid, "0"}, labels);
+  if (!name.empty()) take_name_and_count(NameEvent::What::kProcess, {pid, "0"}, name);
+  if (!labels.empty()) take_name_and_count(NameEvent::What::kLabels, {pid, "0"}, labels);
 }
 
 void EventSink::name_thread(Place place, std::string_view name) {
-  take_name_and_count(Naming::What::kThread, place, name);
+  take_name_and_count(NameEvent::What::kThread, place, name);
 }
 
-void EventSink::take_name_and_count(Naming::What what, Place place, std::string_view name) {
+void EventSink::take_name_and_count(NameEvent::What what, Place place, std::string_view name) {
   ++batch_.seen;
   take_name(what, place, name);
   flush_full();

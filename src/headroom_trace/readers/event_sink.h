@@ -74,7 +74,7 @@ class EventSink {
   EventSink(Trace& trace, const ReadOptions& options, Needs needs);
   /// Takes a needed event with valid times.
   virtual void take(const TypedEvent& event) = 0;
-  virtual void take_name(Naming::What what, Place place, std::string_view name) = 0;
+  virtual void take_name(NameEvent::What what, Place place, std::string_view name) = 0;
   void skip_time(const TypedEvent& event);
   /// Called before the batch is handed on.
   virtual void complete() = 0;
@@ -84,7 +84,7 @@ class EventSink {
   Batch batch_;
 
  private:
-  void take_name_and_count(Naming::What what, Place place, std::string_view name);
+  void take_name_and_count(NameEvent::What what, Place place, std::string_view name);
   void flush_full();
   void flush();
 

@@ -88,7 +88,7 @@ std::optional<std::int64_t> whole(const Json& object, std::initializer_list<cons
   for (const char* key : keys) {
     const Json* member = object.find(key);
     if (member == nullptr) continue;
-    return parse_whole(member->is_string() ? member->string() : dump_json(*member));
+    return parse_integer(member->is_string() ? member->string() : dump_json(*member));
   }
   return std::nullopt;
 }
@@ -153,7 +153,7 @@ void read_distributed(const Json& info, Trace& trace) {
 }
 
 void note_metadata(std::string_view key, const char* what, std::uint64_t offset, Trace& trace) {
-  append(trace.problems, {1, 0, {{offset, fmt::format("{} is {}", in_quotes(key), what)}}});
+  append(trace.problems, {1, 0, {{offset, fmt::format("{} is {}", quote(key), what)}}});
 }
 
 std::string dropped_records_text(std::int64_t dropped) {
@@ -207,7 +207,7 @@ void remove_events(Trace& trace, const std::vector<bool>& is_dropped) {
 
 }  // namespace
 
-bool BeginEndPairs::end(const Mark& mark, std::uint32_t thread, NameId name, Events& events,
+bool BeginEndPairs::end(const UnpairedEvent& mark, std::uint32_t thread, NameId name, Events& events,
                         Problems& problems) {
   std::vector<Begin>& stack = open_[thread];
   if (stack.empty()) return false;
@@ -248,8 +248,8 @@ void TraceAssembly::append(Batch& batch, Translations& known) {
   append_details(batch, known);
   append_events(batch, known);
   append_others(batch, known);
-  append_marks(batch, known, first_event);
-  append_namings(batch, known);
+  append_unpaired(batch, known, first_event);
+  append_name_events(batch, known);
   for (const std::uint32_t row : batch.uncategorized) {
     uncategorized_.push_back(first_event + row);
     provisional_.push_back(first_event + row);
@@ -343,8 +343,8 @@ void TraceAssembly::append_others(const Batch& batch, Translations& known) {
   }
 }
 
-void TraceAssembly::append_marks(const Batch& batch, Translations& known, std::uint32_t first_event) {
-  for (const Mark& mark : batch.marks) {
+void TraceAssembly::append_unpaired(const Batch& batch, Translations& known, std::uint32_t first_event) {
+  for (const UnpairedEvent& mark : batch.marks) {
     const std::uint32_t thread = thread_row(mark.thread, known);
     if (mark.row != kNone) {
       pairs_.begin(first_event + mark.row, thread, mark.offset);
@@ -360,15 +360,15 @@ void TraceAssembly::append_marks(const Batch& batch, Translations& known, std::u
   }
 }
 
-void TraceAssembly::append_namings(const Batch& batch, Translations& known) {
-  for (const Naming& naming : batch.namings) {
+void TraceAssembly::append_name_events(const Batch& batch, Translations& known) {
+  for (const NameEvent& naming : batch.name_events) {
     const std::string text(trace_.names[known.texts.translate(naming.text, trace_.names)]);
-    if (naming.what == Naming::What::kThread) {
+    if (naming.what == NameEvent::What::kThread) {
       trace_.threads[thread_row(naming.thread, known)].thread_name = text;
       continue;
     }
     const std::string pid = known.texts.meaning(split_key(known.thread_keys[naming.thread]).pid);
-    if (naming.what == Naming::What::kProcess) {
+    if (naming.what == NameEvent::What::kProcess) {
       process_names_[pid] = text;
     } else if (std::string& labels = process_labels_[pid]; labels.find(text) == std::string::npos) {
       labels += (labels.empty() ? "" : ", ") + text;
@@ -440,19 +440,19 @@ bool is_metadata_key(std::string_view key) {
 }
 
 void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace) {
-  const auto amiss = [&](const char* what) { note_metadata(key, what, offset, trace); };
+  const auto report_problem = [&](const char* what) { note_metadata(key, what, offset, trace); };
   if (key == "schemaVersion") {
-    trace.schema_version = parse_whole(value);
+    trace.schema_version = parse_integer(value);
   } else if (key == "dropped_records") {
-    const auto dropped = parse_whole(value);
-    if (!dropped || *dropped < 0) return amiss("not a number of records; left out");
+    const auto dropped = parse_integer(value);
+    if (!dropped || *dropped < 0) return report_problem("not a number of records; left out");
     if (*dropped > 0) append(trace.problems, {1, 0, {{offset, dropped_records_text(*dropped)}}});
   } else if (key == "baseTimeNanoseconds") {
-    const auto base = parse_whole(value);
-    if (!base || *base > kMostNs || *base < -kMostNs) return amiss("not a time; times have no base");
+    const auto base = parse_integer(value);
+    if (!base || *base > kMaxNs || *base < -kMaxNs) return report_problem("not a time; times have no base");
     trace.base_time_ns = *base;
   } else {
-    if (!is_json(value)) return amiss("not JSON; left out");
+    if (!is_json(value)) return report_problem("not JSON; left out");
     take_metadata(key, parse_json(value, trace.source), offset, trace);
   }
 }

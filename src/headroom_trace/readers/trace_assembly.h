@@ -21,7 +21,7 @@ class BeginEndPairs {
     open_[thread].push_back({row, offset});
   }
   /// Returns false if no B is open.
-  bool end(const Mark& mark, std::uint32_t thread, NameId name, Events& events, Problems& problems);
+  bool end(const UnpairedEvent& mark, std::uint32_t thread, NameId name, Events& events, Problems& problems);
 
   struct Begin {
     std::uint32_t row = 0;
@@ -53,8 +53,8 @@ class TraceAssembly {
   void append_events(const Batch& batch, Translations& known);
   void append_details(const Batch& batch, Translations& known);
   void append_others(const Batch& batch, Translations& known);
-  void append_marks(const Batch& batch, Translations& known, std::uint32_t first_event);
-  void append_namings(const Batch& batch, Translations& known);
+  void append_unpaired(const Batch& batch, Translations& known, std::uint32_t first_event);
+  void append_name_events(const Batch& batch, Translations& known);
   std::uint32_t thread_row(std::uint32_t local, Translations& known);
   void name_threads();
   void drop_rows();

@@ -82,13 +82,13 @@ class ActivityFile {
     for (const RecordedWork& one : activity_.work) work.push_back(&one);
     std::ranges::stable_sort(work, {}, &RecordedWork::start_ns);
     for (const RecordedWork* one : work) add_work(*one);
-    if (activity_.dropped_records > 0) tell_dropped();
+    if (activity_.dropped_records > 0) warn_dropped();
     file_.finish();
   }
 
  private:
-  static KinetoHead head_of(const DeviceActivity& activity) {
-    KinetoHead head;
+  static KinetoHeader head_of(const DeviceActivity& activity) {
+    KinetoHeader head;
     head.base_unix_ns = activity.started.unix_ns;
     head.recorded_by = activity.recorded_by;
     for (const DeviceDescription& device : activity.devices)
@@ -126,13 +126,13 @@ class ActivityFile {
     const std::int64_t process = activity_.process;
     file_.name_process(process, activity_.program);
     file_.label_process(process, "CPU");
-    file_.place_process(process, process);
+    file_.set_process_order(process, process);
     std::set<std::int64_t> threads;
     for (const HostSpan& step : activity_.steps) threads.insert(step.thread);
     for (const ApiCall* call : calls_) threads.insert(call->thread);
     for (const std::int64_t thread : threads) {
       file_.name_thread(process, thread, fmt::format("thread {}", thread));
-      file_.place_thread(process, thread, thread);
+      file_.set_thread_order(process, thread, thread);
     }
   }
 
@@ -142,10 +142,10 @@ class ActivityFile {
     for (const auto& [device, its_streams] : streams) {
       file_.name_process(device, activity_.program);
       file_.label_process(device, fmt::format("GPU {}", device));
-      file_.place_process(device, kFirstDeviceSortIndex + device);
+      file_.set_process_order(device, kFirstDeviceSortIndex + device);
       for (const std::int32_t stream : its_streams) {
         file_.name_thread(device, stream, fmt::format("stream {}", stream));
-        file_.place_thread(device, stream, stream);
+        file_.set_thread_order(device, stream, stream);
       }
     }
   }
@@ -211,7 +211,7 @@ class ActivityFile {
     file_.add(end);
   }
 
-  Json arrow(const char* phase, std::int64_t id, KinetoPlace place, std::int64_t at_ns) const {
+  Json arrow(const char* phase, std::int64_t id, KinetoThread place, std::int64_t at_ns) const {
     return {{"ph", phase},
             {"id", id},
             {"pid", place.process},
@@ -221,7 +221,7 @@ class ActivityFile {
             {"name", "ac2g"}};
   }
 
-  void tell_dropped() {
+  void warn_dropped() {
     file_.add({{"ph", "i"},
                {"s", "g"},
                {"name", fmt::format("{} records of the device were dropped", activity_.dropped_records)},
@@ -263,7 +263,7 @@ std::int64_t ClockMap::operator()(std::int64_t from_ns) const {
   return origin_.to_ns + std::llround(static_cast<double>(from_ns - origin_.from_ns) * rate_);
 }
 
-KinetoFile::KinetoFile(const std::filesystem::path& file, const KinetoHead& head) : writer_(file) {
+KinetoFile::KinetoFile(const std::filesystem::path& file, const KinetoHeader& head) : writer_(file) {
   Json json{{"schemaVersion", 1},         {"deviceProperties", head.device_properties},
             {"displayTimeUnit", "ms"},    {"baseTimeNanoseconds", head.base_unix_ns},
             {"traceName", file.string()}, {"recorded_by", head.recorded_by}};
@@ -295,11 +295,11 @@ void KinetoFile::name_thread(std::int64_t process, std::int64_t thread, const st
   describe("thread_name", process, thread, {{"name", name}});
 }
 
-void KinetoFile::place_process(std::int64_t process, std::int64_t sort_index) {
+void KinetoFile::set_process_order(std::int64_t process, std::int64_t sort_index) {
   describe("process_sort_index", process, 0, {{"sort_index", sort_index}});
 }
 
-void KinetoFile::place_thread(std::int64_t process, std::int64_t thread, std::int64_t sort_index) {
+void KinetoFile::set_thread_order(std::int64_t process, std::int64_t thread, std::int64_t sort_index) {
   describe("thread_sort_index", process, thread, {{"sort_index", sort_index}});
 }
 
@@ -313,7 +313,7 @@ void KinetoFile::finish() {
   writer_.finish();
 }
 
-Json complete_event(const char* category, const std::string& name, KinetoPlace place, std::int64_t start_ns,
+Json complete_event(const char* category, const std::string& name, KinetoThread place, std::int64_t start_ns,
                     std::int64_t duration_ns, Json arguments) {
   return {{"ph", "X"},
           {"cat", category},

@@ -65,7 +65,7 @@ class ClockMap {
   double rate_ = 1;  ///< second clock / first
 };
 
-struct KinetoHead {
+struct KinetoHeader {
   std::int64_t base_unix_ns = 0;           ///< origin of the events' times
   std::string recorded_by;                 ///< with versions
   Json device_properties = Json::array();  ///< one per device, as in Kineto
@@ -76,15 +76,15 @@ struct KinetoHead {
 /// and .zst. No file without finish(). Throws Error naming the file.
 class KinetoFile {
  public:
-  KinetoFile(const std::filesystem::path& file, const KinetoHead& head);
+  KinetoFile(const std::filesystem::path& file, const KinetoHeader& head);
 
   void name_process(std::int64_t process, const std::string& name);
   /// PyTorch's compute_utilization looks for "GPU".
   void label_process(std::int64_t process, const std::string& labels);
   void name_thread(std::int64_t process, std::int64_t thread, const std::string& name);
   /// Lowest first.
-  void place_process(std::int64_t process, std::int64_t sort_index);
-  void place_thread(std::int64_t process, std::int64_t thread, std::int64_t sort_index);
+  void set_process_order(std::int64_t process, std::int64_t sort_index);
+  void set_thread_order(std::int64_t process, std::int64_t thread, std::int64_t sort_index);
   void add(const Json& event);
   /// Once.
   void finish();
@@ -97,12 +97,12 @@ class KinetoFile {
 };
 
 /// Host process and thread, or device and stream.
-struct KinetoPlace {
+struct KinetoThread {
   std::int64_t process = 0, thread = 0;
 };
 
 /// `start_ns` counts from the base of the trace.
-Json complete_event(const char* category, const std::string& name, KinetoPlace place, std::int64_t start_ns,
+Json complete_event(const char* category, const std::string& name, KinetoThread place, std::int64_t start_ns,
                     std::int64_t duration_ns, Json arguments);
 
 /// "ProfilerStep#3".

@@ -28,7 +28,7 @@ namespace headroom::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using UseTrace = std::function<void(std::size_t, const Trace&)>;
+using TraceCallback = std::function<void(std::size_t, const Trace&)>;
 
 std::uint64_t size_of(const fs::path& path) {
   std::error_code error;
@@ -41,12 +41,12 @@ bool is_lost(const Trace& trace) {
          trace.memory.empty() && trace.flows.empty();
 }
 
-[[noreturn]] void fail_as_lost(const Trace& trace) {
+[[noreturn]] void throw_unreadable(const Trace& trace) {
   const Problem& first = trace.problems.first.front();
   throw Error(fmt::format(
       "cannot use the trace {}: no event could be read, {} of {} are lost; the first at byte {}: {}; "
       "headroom trace validate FILE shows more",
-      in_quotes(trace.source), trace.problems.events_skipped, trace.events_seen, first.offset, first.what));
+      quote(trace.source), trace.problems.events_skipped, trace.events_seen, first.offset, first.what));
 }
 
 void note_unused_patterns(const Trace& trace, AnalysisResult& result) {
@@ -54,17 +54,17 @@ void note_unused_patterns(const Trace& trace, AnalysisResult& result) {
   std::set<NameId> names;
   for (const GpuDetail& work : trace.gpu) names.insert(trace.events.name[work.event]);
   for (const std::string& pattern : trace.communication_patterns) {
-    const auto fits = [&](NameId name) { return fits_kernel(pattern, trace.names[name]); };
+    const auto fits = [&](NameId name) { return matches_kernel(pattern, trace.names[name]); };
     if (std::ranges::none_of(names, fits)) {
-      result.notes.push_back(fmt::format("--communication {}: no kernel name matches", in_quotes(pattern)));
+      result.notes.push_back(fmt::format("--communication {}: no kernel name matches", quote(pattern)));
     }
   }
 }
 
 class FileQueue {
  public:
-  FileQueue(std::span<const fs::path> files, const NeedsOfFile& needs, const FilesOptions& how,
-            const UseTrace& use)
+  FileQueue(std::span<const fs::path> files, const FileNeeds& needs, const FilesOptions& how,
+            const TraceCallback& use)
       : files_(files), needs_(needs), how_(how), use_(use), errors_(files.size()) {
     for (const fs::path& file : files) sizes_.push_back(size_of(file));
     progress_.files = files.size();
@@ -94,10 +94,12 @@ class FileQueue {
       reading.threads = threads;
       reading.is_cancelled = how_.is_cancelled;
       if (how_.progress) {
-        reading.progress = [this, i](std::uint64_t bytes, std::uint64_t) { tell(i, bytes, false); };
+        reading.progress = [this, i](std::uint64_t bytes, std::uint64_t) {
+          report_progress(i, bytes, false);
+        };
       }
       Trace trace = read(files_[i], reading);
-      if (is_lost(trace) && !has(reading.needs, Needs::kSyntax)) fail_as_lost(trace);
+      if (is_lost(trace) && !has(reading.needs, Needs::kSyntax)) throw_unreadable(trace);
       trace.communication_patterns = how_.communication_patterns;
       use_(i, trace);
     } catch (const std::bad_alloc&) {
@@ -106,10 +108,10 @@ class FileQueue {
     } catch (const std::exception& error) {
       errors_[i] = error.what();
     }
-    tell(i, sizes_[i], true);
+    report_progress(i, sizes_[i], true);
   }
 
-  void tell(std::size_t i, std::uint64_t bytes, bool is_done) {
+  void report_progress(std::size_t i, std::uint64_t bytes, bool is_done) {
     if (!how_.progress) return;
     const std::lock_guard lock(mutex_);
     bytes = std::min(bytes, sizes_[i]);
@@ -120,9 +122,9 @@ class FileQueue {
   }
 
   std::span<const fs::path> files_;
-  const NeedsOfFile& needs_;
+  const FileNeeds& needs_;
   const FilesOptions& how_;
-  const UseTrace& use_;
+  const TraceCallback& use_;
   std::vector<std::string> errors_;
   std::vector<std::uint64_t> sizes_, read_;
   std::vector<std::size_t> order_;
@@ -351,8 +353,8 @@ std::vector<std::string> impossible_events_kept(const Trace& trace) {
   return texts;
 }
 
-std::vector<std::string> read_files(std::span<const fs::path> files, const NeedsOfFile& needs,
-                                    const FilesOptions& how, const UseTrace& use) {
+std::vector<std::string> read_files(std::span<const fs::path> files, const FileNeeds& needs,
+                                    const FilesOptions& how, const TraceCallback& use) {
   const int threads =
       how.threads > 0 ? how.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int workers =
@@ -377,7 +379,7 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
                                         const AnalysisOptions& options, const FilesOptions& how) {
   std::vector<FileAnalysis> analyses(files.size());
   const Needs needs = needs_of(analysis, options);
-  const NeedsOfFile needs_of_file = [&](const fs::path& file, std::uint64_t bytes) {
+  const FileNeeds needs_of_file = [&](const fs::path& file, std::uint64_t bytes) {
     return analysis.needs_of_large && text_bytes(file, bytes) > kLargeTrace ? *analysis.needs_of_large
                                                                             : needs;
   };

@@ -34,7 +34,7 @@ struct FilesOptions {
   std::function<bool()> is_cancelled;
 };
 
-using NeedsOfFile = std::function<Needs(const std::filesystem::path& file, std::uint64_t bytes)>;
+using FileNeeds = std::function<Needs(const std::filesystem::path& file, std::uint64_t bytes)>;
 
 /// For comparison with kLargeTrace.
 std::uint64_t text_bytes(const std::filesystem::path& file, std::uint64_t bytes);
@@ -42,7 +42,7 @@ std::uint64_t text_bytes(const std::filesystem::path& file, std::uint64_t bytes)
 /// Calls `use(i, trace)` for files[i] on the reading thread; reads files in parallel, at most one trace per
 /// thread. Returns an error per file, or "". A file without a readable event is an error, except with
 /// Needs::kSyntax.
-std::vector<std::string> read_files(std::span<const std::filesystem::path> files, const NeedsOfFile& needs,
+std::vector<std::string> read_files(std::span<const std::filesystem::path> files, const FileNeeds& needs,
                                     const FilesOptions& how,
                                     const std::function<void(std::size_t, const Trace&)>& use);
 

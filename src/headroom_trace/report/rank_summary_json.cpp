@@ -18,8 +18,8 @@ constexpr std::size_t count_of(FindingKind) {
 constexpr std::size_t count_of(PathClass) {
   return kPathClasses;
 }
-constexpr std::size_t count_of(DeviceTimeKnown) {
-  return kDeviceTimesKnown;
+constexpr std::size_t count_of(DeviceTimeStatus) {
+  return kDeviceTimeStatuses;
 }
 
 class FieldWriter {
@@ -101,7 +101,7 @@ requires std::is_same_v<std::remove_const_t<Value>, StepShares>
 void fields(Value& shares, auto& visit) {
   visit(shares.step_ns, shares.steps, shares.known, shares.busy, shares.exposed_communication,
         shares.exposed_copies, shares.not_recorded);
-  for (auto& share : shares.idle_while) visit(share);
+  for (auto& share : shares.idle_during) visit(share);
 }
 
 template <typename Value>

@@ -168,7 +168,7 @@ void sum_gpu(const Trace& trace, const Span& span, const ProfileOptions& options
     at_place[place] += {1, events.duration_ns[event]};
   }
   const auto text_of = [&](NameId name) {
-    return options.whole_names ? std::string(trace.names[name]) : short_name(trace.names[name]);
+    return options.full_names ? std::string(trace.names[name]) : short_name(trace.names[name]);
   };
   profile.kernels = kernels.by_text(text_of);
   for (std::uint32_t place = 0; place < at_place.size(); ++place) {
@@ -204,10 +204,10 @@ struct Scale {
   Change change_of(const DiffLine& line) const {
     if (line.before.count == 0) return Change::kAdded;
     if (line.after.count == 0) return Change::kDeleted;
-    constexpr double kShare = 0.01, kLeastNs = 1e3, kMostNs = 1e6;
+    constexpr double kShare = 0.01, kLeastNs = 1e3, kMaxNs = 1e6;
     const double by = delta_ns(line);
     const double noise = kShare * static_cast<double>(line.before.total_ns) / before;
-    if (std::abs(by) <= std::clamp(noise, kLeastNs, kMostNs)) return Change::kUnchanged;
+    if (std::abs(by) <= std::clamp(noise, kLeastNs, kMaxNs)) return Change::kUnchanged;
     return by > 0 ? Change::kIncreased : Change::kDecreased;
   }
 };

@@ -41,7 +41,7 @@ struct TraceProfile {
 struct ProfileOptions {
   /// Only events that the CPU starts in that step, and GPU work launched in it.
   std::optional<std::int64_t> step;
-  bool whole_names = false;  ///< of kernels; else short_name()
+  bool full_names = false;  ///< of kernels; else short_name()
 };
 
 inline constexpr Needs kProfileNeeds = Needs::kLaunches | Needs::kOps;

@@ -289,8 +289,8 @@ std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t colu
   if (data.columns[column].kind != Kind::kText) return {};
   std::vector<std::string> texts;
   for (const std::vector<Cell>& row : data.rows)
-    texts.push_back(trace_cell_text(row.at(column), Kind::kText, {.whole_names = true}));
-  return options.whole_names ? texts : shortened_names(texts, name_width(options));
+    texts.push_back(trace_cell_text(row.at(column), Kind::kText, {.full_names = true}));
+  return options.full_names ? texts : shortened_names(texts, name_width(options));
 }
 
 using EnvironmentPointer = std::shared_ptr<const Environment>;
@@ -461,7 +461,7 @@ std::vector<std::string> shortened_names(const std::vector<std::string>& names, 
 
 std::string trace_cell_text(const Cell& cell, Kind kind, const TraceTextOptions& options) {
   if (const auto* text = std::get_if<std::string>(&cell)) {
-    return options.whole_names ? *text : shortened_names({*text}, name_width(options)).front();
+    return options.full_names ? *text : shortened_names({*text}, name_width(options)).front();
   }
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
     if (kind == Kind::kInstantNs) return instant_text(*whole - options.origin_ns);
@@ -494,19 +494,19 @@ Table trace_table(const trace::DataTable& data, const TraceTextOptions& options)
   return table;
 }
 
-Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& options) {
-  Sheet sheet;
-  for (const std::string& sentence : result.answer) sheet.answer(sentence);
+View trace_view(const trace::AnalysisResult& result, const TraceTextOptions& options) {
+  View view;
+  for (const std::string& sentence : result.answer) view.answer(sentence);
   for (const trace::DataTable& data : result.tables) {
     if (data.is_for_combining || data.is_in_answer) continue;
-    sheet.title(data.title + (data.rows.empty() ? ": none" : ""));
-    sheet.table(trace_table(data, options));
+    view.title(data.title + (data.rows.empty() ? ": none" : ""));
+    view.table(trace_table(data, options));
   }
-  if (result.tables.empty() && !result.headlines.empty()) sheet.table(headlines_table(result, options));
+  if (result.tables.empty() && !result.headlines.empty()) view.table(headlines_table(result, options));
   const bool is_alone = result.answer.empty() && result.tables.empty() && result.headlines.empty();
   std::string notes = result.notes.empty() || options.markdown || is_alone ? "" : "\n";
   for (const std::string& note : result.notes) notes += "- " + note + "\n";
-  return sheet.notes(notes, Tone::kPlain);
+  return view.notes(notes, Tone::kPlain);
 }
 
 std::vector<std::string> trace_answer(const TraceReport& report) {

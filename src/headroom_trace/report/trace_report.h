@@ -32,7 +32,7 @@ std::vector<std::string> shortened_names(const std::vector<std::string>& names, 
 
 struct TraceTextOptions {
   bool markdown = false;
-  bool whole_names = false;
+  bool full_names = false;
   std::int64_t origin_ns = 0;  ///< origin of instants, which are shown in seconds
   std::size_t width = 0;       ///< in characters; 0: no limit
 };
@@ -43,7 +43,7 @@ std::string trace_cell_text(const trace::Cell& cell, trace::Kind kind, const Tra
 Table trace_table(const trace::DataTable& data, const TraceTextOptions& options = {});
 
 /// Answer, tables and notes; without tables the headlines.
-Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
+View trace_view(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
 
 /// Doubts, standing sentences and answer; without an answer, the headlines as sentences (minimum to maximum
 /// over ranks) and the first row of a table of shares; else the first note.

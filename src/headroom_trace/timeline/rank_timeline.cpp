@@ -85,7 +85,7 @@ FlameTree bounded(FlameTree whole, std::size_t most) {
 
 /// Bounds the search for a free lane.
 constexpr std::size_t kMostSideBySide = 16;
-static_assert(kMostSideBySide <= kMostLanes);
+static_assert(kMostSideBySide <= kMaxLanes);
 
 bool stands_before(const LaneEvent& a, const LaneEvent& b) {
   return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
@@ -508,7 +508,7 @@ std::vector<std::vector<LaneEvent>> nested_lanes(const std::vector<LaneEvent>& e
   std::vector<std::int64_t> open;  ///< ends, by depth
   for (const LaneEvent& event : events) {
     while (!open.empty() && open.back() <= event.start_ns) open.pop_back();
-    put(lanes, std::min(open.size(), kMostLanes - 1), event);
+    put(lanes, std::min(open.size(), kMaxLanes - 1), event);
     open.push_back(end_of(event));
   }
   return lanes;
@@ -665,7 +665,7 @@ RankTimeline rank_timeline(const Trace& trace, std::span<const CollectiveCall> c
   RankTimeline timeline;
   timeline.source = trace.source;
   timeline.rank = trace.rank.value_or(0);
-  const Extent extent = whole_extent(trace);
+  const Extent extent = trace_extent(trace);
   timeline.start_ns = extent.start_ns;
   timeline.end_ns = extent.end_ns;
   make_tracks(track_drafts(trace, calls), trace.names, limits, timeline);

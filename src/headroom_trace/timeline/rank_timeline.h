@@ -27,7 +27,7 @@ struct LaneEvent {
 /// By start, enclosing events first.
 void sort_lane_events(std::vector<LaneEvent>& events);
 
-/// By depth; the last of kMostLanes takes all deeper events.
+/// By depth; the last of kMaxLanes takes all deeper events.
 std::vector<std::vector<LaneEvent>> nested_lanes(const std::vector<LaneEvent>& events);
 
 /// As many lanes as events overlap. `events` must be sorted.

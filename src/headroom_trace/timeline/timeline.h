@@ -57,10 +57,10 @@ struct Track {
   std::int32_t device = -1;  ///< -1: unknown
   std::uint64_t events = 0;
   std::int64_t busy_ns = 0;  ///< sum of durations, including nested
-  /// By depth. Slices do not overlap, except in the last of kMostLanes, which takes all deeper events.
+  /// By depth. Slices do not overlap, except in the last of kMaxLanes, which takes all deeper events.
   std::vector<Lane> lanes;
 };
-inline constexpr std::size_t kMostLanes = 128;
+inline constexpr std::size_t kMaxLanes = 128;
 
 enum class CounterKind : std::uint8_t { kQueue, kAllocated, kReserved };
 const char* to_string(CounterKind kind);

@@ -49,7 +49,7 @@ std::uint32_t index_of(std::vector<std::int32_t>& devices, std::int32_t device) 
   return static_cast<std::uint32_t>(found - devices.begin());
 }
 
-Breakdown worked_out(const DeviceTimes& times) {
+Breakdown compute_breakdown(const DeviceTimes& times) {
   Breakdown sums;
   const std::array<const Spans*, 3> sets{&times.compute, &times.communication, &times.memory};
   std::ranges::copy(time_by_combination(sets), sums.combinations.begin());
@@ -149,7 +149,7 @@ std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work
     }
     append(times_at(times, types[item.row]), item.start_ns, end_ns);
   }
-  for (DeviceTimes& times : by_device) times.breakdown = worked_out(times);
+  for (DeviceTimes& times : by_device) times.breakdown = compute_breakdown(times);
   return by_device;
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "headroom/base/text.h"
-#include "headroom_trace/columns/name_answers.h"
+#include "headroom_trace/columns/name_predicate.h"
 #include "headroom_trace/work/stream_order.h"
 
 namespace headroom::trace {
@@ -41,29 +41,29 @@ bool is_collector(std::string_view name) {
 }
 
 /// Nothing if the event is part of an enclosing one.
-std::optional<HostDoing> own_doing(std::string_view name, Category category) {
+std::optional<HostActivity> named_activity(std::string_view name, Category category) {
   const bool is_call = category == Category::kRuntime || category == Category::kDriver;
-  if (is_call && is_allocation_call(name)) return HostDoing::kAllocation;
-  if (is_call && is_blocking_call(name)) return HostDoing::kSynchronisation;
-  if (is_call) return HostDoing::kLaunch;
-  if (is_data_loading(name)) return HostDoing::kDataLoading;
-  if (is_compilation(name)) return HostDoing::kCompilation;
-  if (category != Category::kCpuOp && is_collector(name)) return HostDoing::kCollector;
+  if (is_call && is_allocation_call(name)) return HostActivity::kAllocation;
+  if (is_call && is_blocking_call(name)) return HostActivity::kSynchronisation;
+  if (is_call) return HostActivity::kLaunch;
+  if (is_data_loading(name)) return HostActivity::kDataLoading;
+  if (is_compilation(name)) return HostActivity::kCompilation;
+  if (category != Category::kCpuOp && is_collector(name)) return HostActivity::kCollector;
   return std::nullopt;
 }
 
-HostDoing plain_doing(Category category) {
-  return category == Category::kCpuOp ? HostDoing::kOperator : HostDoing::kProgram;
+HostActivity category_activity(Category category) {
+  return category == Category::kCpuOp ? HostActivity::kOperator : HostActivity::kProgram;
 }
 
 class HostSearch {
  public:
   HostSearch(const Trace& trace, std::span<const std::uint32_t> launch, const HostOrder& host,
-             std::span<const HostDoing> doing, const HostTimes& times)
+             std::span<const HostActivity> doing, const HostTimes& times)
       : trace_(trace), events_(trace.events), launch_(launch), order_(host), doing_(doing), times_(times) {}
 
   std::vector<HostPart> parts() {
-    ask_threads();
+    collect_threads();
     const auto is_before = [](const HostPart& a, const HostPart& b) {
       return std::tie(a.time, a.span.start, a.span.end, a.event) <
              std::tie(b.time, b.span.start, b.span.end, b.event);
@@ -80,11 +80,11 @@ class HostSearch {
   }
 
  private:
-  bool is_of_launcher(const HostPart& part) const {
+  bool is_on_launching_thread(const HostPart& part) const {
     return times_.times[part.time].thread == events_.thread[part.event];
   }
 
-  void ask_threads() {
+  void collect_threads() {
     std::vector<bool> launches_work(trace_.threads.size());
     for (const std::uint32_t call : launch_) {
       if (call != kNone) launches_work[events_.thread[call]] = true;
@@ -96,11 +96,11 @@ class HostSearch {
     for_each_innermost(trace_, order_, [&](Span span, std::uint32_t event) {
       if (!launches_work[events_.thread[event]]) return;
       if (std::exchange(thread, events_.thread[event]) != events_.thread[event]) next = times_.first;
-      if (doing_[event] != HostDoing::kNotRecorded) hand_out(span, event, next);
+      if (doing_[event] != HostActivity::kNotRecorded) distribute(span, event, next);
     });
   }
 
-  void hand_out(Span span, std::uint32_t event, std::vector<std::size_t>& next_of_device) {
+  void distribute(Span span, std::uint32_t event, std::vector<std::size_t>& next_of_device) {
     for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
       const std::size_t end = times_.first[device + 1];
       std::size_t& next = next_of_device[device];
@@ -115,10 +115,10 @@ class HostSearch {
   }
 
   /// Parts of other threads; where they overlap, the one that began first counts.
-  std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) const {
+  std::vector<HostPart> without_overlap(std::span<const HostPart> parts) const {
     std::vector<HostPart> others;
     for (HostPart part : parts) {
-      if (is_of_launcher(part)) continue;
+      if (is_on_launching_thread(part)) continue;
       if (!others.empty()) part.span.start = std::max(part.span.start, others.back().span.end);
       if (part.span.end > part.span.start) others.push_back(part);
     }
@@ -131,7 +131,7 @@ class HostSearch {
     const auto add = [&](Span span, std::uint32_t event) {
       if (span.end > span.start) found_.push_back({span, time, event});
     };
-    const std::vector<HostPart> others = one_after_the_other(parts);
+    const std::vector<HostPart> others = without_overlap(parts);
     std::size_t next = 0;
     const auto fill_hole = [&](Span hole) {
       while (next < others.size() && others[next].span.end <= hole.start) ++next;
@@ -145,7 +145,7 @@ class HostSearch {
     };
     std::int64_t at = asked.span.start;
     for (const HostPart& part : parts) {
-      if (!is_of_launcher(part)) continue;
+      if (!is_on_launching_thread(part)) continue;
       fill_hole({at, part.span.start});
       add({std::max(at, part.span.start), part.span.end}, part.event);
       at = std::max(at, part.span.end);
@@ -157,7 +157,7 @@ class HostSearch {
   const Events& events_;
   std::span<const std::uint32_t> launch_;
   const HostOrder& order_;
-  std::span<const HostDoing> doing_;
+  std::span<const HostActivity> doing_;
   const HostTimes& times_;
   std::vector<HostPart> host_, found_;
 };
@@ -170,7 +170,7 @@ class CulpritSearch {
         launch_(launch),
         has_launches_(std::ranges::any_of(launch, [](std::uint32_t call) { return call != kNone; })),
         order_(host),
-        doing_(host_doings(trace, host)) {}
+        doing_(host_activities(trace, host)) {}
 
   IdleCulprits search(const DeviceWork& all, std::span<const Span> windows) {
     const std::size_t most = all.items.size() + windows.size();
@@ -270,7 +270,7 @@ class CulpritSearch {
     for (const std::uint32_t call : launch_) {
       if (call != kNone) has_work[call] = true;
     }
-    NameAnswers is_launch(trace_, [](std::string_view name) {
+    NamePredicate is_launch(trace_, [](std::string_view name) {
       return contains(name, "LaunchKernel") || contains(name, "GraphLaunch");
     });
     for (const std::uint32_t event : order_.events) {
@@ -287,7 +287,7 @@ class CulpritSearch {
     auto part = host.begin();
     for (std::uint32_t i = 0; i < found_.gaps.size(); ++i) {
       for (; part != host.end() && gap_of_time_[part->time] == i; ++part) {
-        const HostDoing doing = part->event == kNone ? HostDoing::kNotRecorded : doing_[part->event];
+        const HostActivity doing = part->event == kNone ? HostActivity::kNotRecorded : doing_[part->event];
         found_.parts.push_back({part->span, doing, part->event, i});
       }
       fill_device_part(i);
@@ -296,21 +296,21 @@ class CulpritSearch {
 
   void fill_device_part(std::uint32_t index) {
     const DeviceGap& gap = found_.gaps[index];
-    const auto add = [&](Span span, HostDoing doing, std::uint32_t event) {
+    const auto add = [&](Span span, HostActivity doing, std::uint32_t event) {
       if (span.end > span.start) found_.parts.push_back({span, doing, event, index});
     };
     const Span rest{gap.host_until_ns, gap.time.end};
     if (gap.call == kNone) {
-      add(rest, HostDoing::kNotRecorded, kNone);
+      add(rest, HostActivity::kNotRecorded, kNone);
     } else if (gap.call_until_ns <= gap.time.start) {
-      add(rest, gap.is_work_lost ? HostDoing::kNotRecorded : HostDoing::kNotTheHost, kNone);
+      add(rest, gap.is_work_lost ? HostActivity::kNotRecorded : HostActivity::kNotTheHost, kNone);
     } else {
-      add({rest.start, gap.late_from_ns}, HostDoing::kLaunch, gap.call);
+      add({rest.start, gap.late_from_ns}, HostActivity::kLaunch, gap.call);
       const Span late{gap.late_from_ns, rest.end};
       if (gap.is_work_lost) {
-        add(late, HostDoing::kNotRecorded, kNone);
+        add(late, HostActivity::kNotRecorded, kNone);
       } else {
-        add(late, HostDoing::kDeviceLate, gap.call);
+        add(late, HostActivity::kDeviceLate, gap.call);
       }
     }
   }
@@ -320,7 +320,7 @@ class CulpritSearch {
   std::span<const std::uint32_t> launch_;
   bool has_launches_;
   const HostOrder& order_;
-  std::vector<HostDoing> doing_;
+  std::vector<HostActivity> doing_;
   HostTimes times_;
   std::vector<std::uint32_t> gap_of_time_;  ///< by index in times_
   bool has_lost_ = false;
@@ -361,8 +361,8 @@ Spans times_of(const Trace& trace, Category category) {
   return times_where(trace, [&](std::size_t i) { return trace.events.category[i] == category; });
 }
 
-const char* to_string(HostDoing doing) {
-  constexpr const char* kNames[kHostDoings] = {
+const char* to_string(HostActivity doing) {
+  constexpr const char* kNames[kHostActivities] = {
       "data loading", "allocation", "compilation",  "garbage collector", "synchronisation", "launch",
       "operators",    "program",    "not recorded", "not the host",      "device late"};
   return kNames[static_cast<std::size_t>(doing)];
@@ -377,34 +377,34 @@ bool is_allocation_call(std::string_view name) {
          std::ranges::any_of(kStarts, [&](std::string_view start) { return name.starts_with(start); });
 }
 
-std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host) {
+std::vector<HostActivity> host_activities(const Trace& trace, const HostOrder& host) {
   const Events& events = trace.events;
-  std::vector<HostDoing> doing(events.size(), HostDoing::kNotRecorded);
+  std::vector<HostActivity> doing(events.size(), HostActivity::kNotRecorded);
   constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
   constexpr std::uint8_t kNew = 0xff, kNothing = 0xfe, kIsStep = 0xfd;
   std::vector<std::uint8_t> known(trace.names.size() * kCategories, kNew);
   for (const std::uint32_t event : host.events) {
     const Category category = events.category[event];
-    std::uint8_t& said = known[events.name[event] * kCategories + static_cast<std::size_t>(category)];
-    if (said == kNew) {
+    std::uint8_t& cached = known[events.name[event] * kCategories + static_cast<std::size_t>(category)];
+    if (cached == kNew) {
       const std::string_view name = trace.names[events.name[event]];
-      const std::optional<HostDoing> own = own_doing(name, category);
-      said = is_step_name(name) ? kIsStep : own ? static_cast<std::uint8_t>(*own) : kNothing;
+      const std::optional<HostActivity> own = named_activity(name, category);
+      cached = is_step_name(name) ? kIsStep : own ? static_cast<std::uint8_t>(*own) : kNothing;
     }
-    if (said == kIsStep) continue;
+    if (cached == kIsStep) continue;
     const std::uint32_t parent = host.parent[event];
-    const HostDoing around = parent == kNone ? HostDoing::kNotRecorded : doing[parent];
-    const bool is_inherited = around == HostDoing::kDataLoading || around == HostDoing::kCompilation ||
-                              around == HostDoing::kCollector || around == HostDoing::kAllocation;
-    doing[event] = is_inherited       ? around
-                   : said == kNothing ? plain_doing(category)
-                                      : static_cast<HostDoing>(said);
+    const HostActivity around = parent == kNone ? HostActivity::kNotRecorded : doing[parent];
+    const bool is_inherited = around == HostActivity::kDataLoading || around == HostActivity::kCompilation ||
+                              around == HostActivity::kCollector || around == HostActivity::kAllocation;
+    doing[event] = is_inherited         ? around
+                   : cached == kNothing ? category_activity(category)
+                                        : static_cast<HostActivity>(cached);
   }
   return doing;
 }
 
 std::vector<HostPart> host_parts(const Trace& trace, std::span<const std::uint32_t> launch,
-                                 const HostOrder& host, std::span<const HostDoing> doing,
+                                 const HostOrder& host, std::span<const HostActivity> doing,
                                  const HostTimes& times) {
   return HostSearch(trace, launch, host, doing, times).parts();
 }

@@ -26,7 +26,7 @@ Spans operators(const Trace& trace);
 /// When events of the category ran on any thread.
 Spans times_of(const Trace& trace, Category category);
 
-enum class HostDoing : std::uint8_t {
+enum class HostActivity : std::uint8_t {
   kDataLoading,
   kAllocation,  ///< cudaMalloc, cudaFree and similar
   kCompilation,
@@ -39,12 +39,12 @@ enum class HostDoing : std::uint8_t {
   kNotTheHost,   ///< launched in time: waits for a stream, an event or itself
   kDeviceLate    ///< the launch returned in the gap; the start is unusually late
 };
-inline constexpr std::size_t kHostDoings = 11;
-const char* to_string(HostDoing doing);
+inline constexpr std::size_t kHostActivities = 11;
+const char* to_string(HostActivity doing);
 
 /// By row of Trace::events; inherited from the enclosing event if there is none; kNotRecorded for device
 /// events and steps.
-std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host);
+std::vector<HostActivity> host_activities(const Trace& trace, const HostOrder& host);
 
 struct HostTimes {
   struct Time {
@@ -63,9 +63,9 @@ struct HostPart {
 
 /// Cuts the times by host activity: of the launching thread; where it has no events, of the other launching
 /// thread whose call began first; without launches, of any thread. The parts fill the times exactly, in
-/// order. `doing` is host_doings(trace, host).
+/// order. `doing` is host_activities(trace, host).
 std::vector<HostPart> host_parts(const Trace& trace, std::span<const std::uint32_t> launch,
-                                 const HostOrder& host, std::span<const HostDoing> doing,
+                                 const HostOrder& host, std::span<const HostActivity> doing,
                                  const HostTimes& times);
 
 /// The event under which host time is reported: the outermost operator, else the innermost Python function or
@@ -86,7 +86,7 @@ std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t
 
 struct IdlePart {
   Span time;
-  HostDoing doing = HostDoing::kNotRecorded;
+  HostActivity doing = HostActivity::kNotRecorded;
   std::uint32_t event = kNone;
   std::uint32_t gap = 0;  ///< index in IdleCulprits::gaps
   std::int64_t length_ns() const { return time.end - time.start; }

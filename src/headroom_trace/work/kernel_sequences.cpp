@@ -24,7 +24,7 @@ struct Place {
   std::uint32_t row = kNone;
 };
 
-std::vector<Place> places_of(const Trace& trace, std::span<const std::vector<std::uint32_t>> runs) {
+std::vector<Place> change_indices(const Trace& trace, std::span<const std::vector<std::uint32_t>> runs) {
   std::vector<Place> places;
   for (const std::vector<std::uint32_t>& run : runs) {
     for (const std::uint32_t row : run) {
@@ -183,15 +183,15 @@ std::vector<KernelSequence> kernel_sequences(const Trace& trace,
 std::vector<KernelSequence> kernel_sequences(const Trace& trace,
                                              std::span<const std::vector<std::uint32_t>> runs,
                                              std::size_t most) {
-  return SequenceSearch(places_of(trace, runs)).take(most);
+  return SequenceSearch(change_indices(trace, runs)).take(most);
 }
 
 std::string sequence_text(const Trace& trace, const KernelSequence& sequence) {
   std::string text;
   for (std::size_t from = 0; from < sequence.names.size();) {
-    const std::string name = telling_name(trace.names[sequence.names[from]]);
+    const std::string name = readable_name(trace.names[sequence.names[from]]);
     std::size_t to = from + 1;
-    while (to < sequence.names.size() && telling_name(trace.names[sequence.names[to]]) == name) ++to;
+    while (to < sequence.names.size() && readable_name(trace.names[sequence.names[to]]) == name) ++to;
     text += (text.empty() ? "" : " + ") + name;
     if (to - from > 1) text += " x" + std::to_string(to - from);
     from = to;

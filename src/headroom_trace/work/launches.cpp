@@ -194,12 +194,12 @@ std::vector<std::int64_t> usual_call_ns(const Trace& trace, std::span<const std:
   }
   std::vector<std::int64_t> usual(times.size());
   if (all.empty()) return usual;
-  const auto of_all = static_cast<std::int64_t>(quantile_in_place(all, kUndisturbed));
+  const auto summary_records = static_cast<std::int64_t>(quantile_in_place(all, kUndisturbed));
   for (std::size_t name = 0; name < times.size(); ++name) {
     if (times[name].empty()) continue;
     const bool are_few = times[name].size() < kFew;
     usual[name] = static_cast<std::int64_t>(quantile_in_place(times[name], kUndisturbed));
-    if (are_few) usual[name] = std::min(usual[name], of_all);
+    if (are_few) usual[name] = std::min(usual[name], summary_records);
   }
   return usual;
 }

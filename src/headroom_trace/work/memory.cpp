@@ -41,7 +41,7 @@ void add_totals(DeviceMemory& memory, const MemoryEvent& event, std::uint32_t pl
 }
 
 /// Letters, in lower case, and digits: "COPY_HOST_TO_DEVICE" becomes "copyhosttodevice".
-std::string squeezed(std::string_view name) {
+std::string normalised_name(std::string_view name) {
   std::string text;
   for (const char c : name) {
     if (c >= 'A' && c <= 'Z') {
@@ -153,7 +153,7 @@ MemoryHistory memory_history(const Trace& trace) {
   return history;
 }
 
-bool is_memory_alone(const Trace& trace) {
+bool has_only_memory(const Trace& trace) {
   return trace.events.size() == 0 && !(trace.memory.empty() && trace.memory_pools.empty());
 }
 
@@ -188,7 +188,7 @@ const char* to_string(TransferKind kind) {
 }
 
 TransferKind transfer_kind(std::string_view name) {
-  const std::string text = squeezed(name);
+  const std::string text = normalised_name(name);
   for (const auto& [part, kind] : kKindNames) {
     if (text.find(part) != std::string::npos) return kind;
   }

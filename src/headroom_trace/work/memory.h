@@ -52,7 +52,7 @@ struct MemoryHistory {
 MemoryHistory memory_history(const Trace& trace);
 
 /// True if the file holds only memory events, as a snapshot does.
-bool is_memory_alone(const Trace& trace);
+bool has_only_memory(const Trace& trace);
 
 /// "CPU", "CUDA", ... by torch's numbers, else "device type 77".
 std::string device_type_name(std::int32_t device_type);

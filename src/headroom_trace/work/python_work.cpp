@@ -232,7 +232,7 @@ void PythonPlaces::read_functions() {
     const std::uint32_t outer = frame_[event] == kNone ? kNone : module_[frame_[event]];
     const std::string_view name = module_of_frame(frame);
     module_[event] = name.empty() ? outer : module(outer, name);
-    if (name.empty() && is_line_of_python(frame)) line_[event] = line(frame);
+    if (name.empty() && is_python_line(frame)) line_[event] = line(frame);
   }
 }
 
@@ -250,7 +250,7 @@ void PythonPlaces::add_call_stack(NameId stack) {
     const std::string_view frame = next_frame(text);
     if (const std::string_view name = module_of_frame(frame); !name.empty()) {
       modules.push_back(name);
-    } else if (is_line_of_python(frame)) {
+    } else if (is_python_line(frame)) {
       place->second.lines.push_back(line(frame));
     }
   }
@@ -347,7 +347,7 @@ std::string_view module_of_frame(std::string_view frame) {
   return frame.starts_with(kPrefix) ? frame.substr(kPrefix.size()) : std::string_view{};
 }
 
-bool is_line_of_python(std::string_view frame) {
+bool is_python_line(std::string_view frame) {
   const std::size_t end = frame.find("): ");
   if (end == std::string_view::npos || end == 0 || frame.starts_with('<')) return false;
   const std::size_t open = frame.rfind('(', end);
@@ -355,16 +355,16 @@ bool is_line_of_python(std::string_view frame) {
   return std::ranges::all_of(frame.substr(open + 1, end - open - 1), is_digit);
 }
 
-bool is_own_line(std::string_view frame) {
-  return is_line_of_python(frame) && !contains(frame, "site-packages") && !contains(frame, "dist-packages") &&
+bool is_user_line(std::string_view frame) {
+  return is_python_line(frame) && !contains(frame, "site-packages") && !contains(frame, "dist-packages") &&
          !contains(frame, "/lib/python3.") && !frame.starts_with("torch/");
 }
 
-std::string_view own_line_of(std::string_view stack) {
+std::string_view user_line(std::string_view stack) {
   std::string_view innermost;
   while (!stack.empty()) {
     const std::string_view frame = next_frame(stack);
-    if (is_own_line(frame)) return frame;
+    if (is_user_line(frame)) return frame;
     if (innermost.empty()) innermost = frame;
   }
   return innermost;

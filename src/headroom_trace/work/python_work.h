@@ -85,12 +85,12 @@ std::string_view module_of_frame(std::string_view frame);
 /// Removes object addresses, as in "<built-in method copy_ of Tensor object at 0x7fd0>".
 std::string plain_frame(std::string_view frame);
 /// True for "file.py(41): func"; false for C functions.
-bool is_line_of_python(std::string_view frame);
+bool is_python_line(std::string_view frame);
 /// True for the user's code, false for a library's.
-bool is_own_line(std::string_view frame);
+bool is_user_line(std::string_view frame);
 /// Innermost line of the user's code in a stack (innermost first, separated by semicolons), else its first
 /// frame.
-std::string_view own_line_of(std::string_view stack);
+std::string_view user_line(std::string_view stack);
 
 struct PythonAmounts {
   std::int64_t launches = 0, device_ns = 0;

@@ -21,25 +21,25 @@ TEST(BlasLibrary, IsToldByItsFile) {
            Known{"/usr/lib/x86_64-linux-gnu/atlas/libblas.so.3.10.3", "ATLAS", "3.10.3"},
        }) {
     SCOPED_TRACE(known.file);
-    const auto found = blas_named(known.file);
+    const auto found = identify_blas(known.file);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->name, known.name);
     EXPECT_EQ(found->file, known.file);
   }
-  EXPECT_EQ(blas_named("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0")->version, "3.11.0");
-  EXPECT_EQ(blas_named("/x/libopenblasp-r0.3.21.so")->version, "0.3.21");
-  EXPECT_EQ(blas_named("/x/libmkl_rt.so.2")->version, "") << "the version of an interface says little";
+  EXPECT_EQ(identify_blas("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0")->version, "3.11.0");
+  EXPECT_EQ(identify_blas("/x/libopenblasp-r0.3.21.so")->version, "0.3.21");
+  EXPECT_EQ(identify_blas("/x/libmkl_rt.so.2")->version, "") << "the version of an interface says little";
 }
 
 TEST(BlasLibrary, WhatIsNoneIsNone) {
   for (const char* file : {"/usr/lib/libc.so.6", "/usr/lib/x86_64-linux-gnu/openblas-pthread/liblapack.so.3",
                            "/home/me/openblas/libmine.so", ""}) {
-    EXPECT_FALSE(blas_named(file)) << file;
+    EXPECT_FALSE(identify_blas(file)) << file;
   }
 }
 
 TEST(BlasLibrary, AProcessWithoutOneHasNoneAndItsThreadsAreNobodys) {
-  EXPECT_EQ(blas_in_process(), std::nullopt);
+  EXPECT_EQ(loaded_blas(), std::nullopt);
   set_blas_threads(2);
 }
 

@@ -162,12 +162,12 @@ TEST_F(FilesTest, ResolvesLinksAsTheKernelDoes) {
   fs::create_directories(folder_ / "a/b");
   fs::create_symlink("a/b", folder_ / "link");
   fs::create_symlink("../../c", folder_ / "a/b/up");
-  EXPECT_EQ(resolved_for_writing(folder_ / "link/up/file"), folder_ / "a/b/../../c/file");
-  EXPECT_EQ(resolved_for_writing(folder_ / "link/../new"), folder_ / "a/b/../new");
-  EXPECT_EQ(resolved_for_writing("new/file"), "new/file");
-  EXPECT_EQ(resolved_for_writing("/dev/stdout"), "/dev/stdout");
+  EXPECT_EQ(resolve_output_path(folder_ / "link/up/file"), folder_ / "a/b/../../c/file");
+  EXPECT_EQ(resolve_output_path(folder_ / "link/../new"), folder_ / "a/b/../new");
+  EXPECT_EQ(resolve_output_path("new/file"), "new/file");
+  EXPECT_EQ(resolve_output_path("/dev/stdout"), "/dev/stdout");
   fs::create_symlink("/dev/fd/1", folder_ / "out");
-  EXPECT_EQ(resolved_for_writing(folder_ / "out"), "/dev/fd/1");
+  EXPECT_EQ(resolve_output_path(folder_ / "out"), "/dev/fd/1");
 }
 
 TEST_F(FilesTest, RefusesALoopOfLinks) {

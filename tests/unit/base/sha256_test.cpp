@@ -53,10 +53,10 @@ TEST(HmacSha256, HasTheResultsOfTheRfc) {
 }
 
 TEST(EqualSecrets, ComparesTheWhole) {
-  EXPECT_TRUE(equal_secrets("", ""));
-  EXPECT_TRUE(equal_secrets("proof", "proof"));
+  EXPECT_TRUE(constant_time_equal("", ""));
+  EXPECT_TRUE(constant_time_equal("proof", "proof"));
   for (const char* other : {"", "proo", "proofs", "Proof", "prooF", "prxof"})
-    EXPECT_FALSE(equal_secrets("proof", other)) << other;
+    EXPECT_FALSE(constant_time_equal("proof", other)) << other;
 }
 
 TEST(RandomNonce, IsAnotherEachTime) {

@@ -84,12 +84,12 @@ TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolde
   for (std::size_t part = 0; part < names.size(); ++part) {
     SCOPED_TRACE(names[part]);
     EXPECT_EQ(layer->part_content(part).files, files[part].size());
-    layer->take_away(part);
+    layer->clear_part(part);
     for (std::size_t other = 0; other < names.size(); ++other)
       EXPECT_EQ(count(files[other]), other == part ? 0 : std::ssize(files[other])) << names[other];
     EXPECT_TRUE(fs::exists(temporary / "torchinductor_me/other"));
     EXPECT_EQ(layer->damage(), "");
-    layer->bring_back(part);
+    layer->restore_part(part);
     EXPECT_EQ(layer->content().files, 7U);
   }
   const LayerSpec spec = parse_layer("inductor");
@@ -108,13 +108,13 @@ TEST_F(Layer, WhatIsBroughtBackIsAsItWasAndNothingElseIsThere) {
     write_file_atomically(folder / "sub/a", "as it was");
     const auto time = fs::last_write_time(folder / "sub/a");
     EXPECT_THAT(layer->parts(), testing::ElementsAre(name));
-    layer->take_away(0);
+    layer->clear_part(0);
     EXPECT_EQ(layer->folder(), folder);
     EXPECT_EQ(layer->content().files, 0U);
     fs::create_directories(folder / "sub");
     write_file_atomically(folder / "sub/a", "made again");
     write(folder / "new");
-    layer->bring_back(0);
+    layer->restore_part(0);
     EXPECT_EQ(read_file(folder / "sub/a"), "as it was");
     EXPECT_EQ(fs::last_write_time(folder / "sub/a"), time);
     EXPECT_FALSE(fs::exists(folder / "new"));
@@ -363,7 +363,7 @@ TEST_F(CacheRunTest, AFailingModelDoesNotTouchTheOthers) {
     EXPECT_THAT(run.models[0].failure, HasSubstr(fault.message));
     EXPECT_EQ(run.models[1].pairs.size(), 2U) << fault.script;
     EXPECT_EQ(run.models[1].failure, "");
-    EXPECT_THAT(cache_sheet(toy, run).text(), HasSubstr("FAILED: bad: "));
+    EXPECT_THAT(cache_view(toy, run).text(), HasSubstr("FAILED: bad: "));
   }
 }
 
@@ -537,13 +537,13 @@ TEST(CacheRecords, AreWrittenAsCachebenchDoes) {
 
 TEST(CacheReport, ProvesThatColdWasCold) {
   Measured measured;
-  std::string text = cache_sheet(measured.request, measured.run).text();
+  std::string text = cache_view(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("cold runs were cold: before each of the 4,"));
   EXPECT_THAT(text, HasSubstr("fresh folder in CCACHE_DIR"));
   EXPECT_THAT(text, HasSubstr("geometric mean"));
   EXPECT_THAT(text, HasSubstr("Student's t"));
   measured.run.models[1].pairs[0].layers[0].warmth = "it held 2 files";
-  text = cache_sheet(measured.request, measured.run).text();
+  text = cache_view(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("NOT COLD: ccache before a cold run of b: it held 2 files"));
   EXPECT_THAT(text, testing::Not(HasSubstr("cold runs were cold")));
 }
@@ -558,7 +558,7 @@ TEST(CacheReport, NoticesACacheThatNoLayerNames) {
   }
   model.pairs.erase(model.pairs.begin() + 1);
   model.pairs.front().cold = 40;
-  const std::string text = cache_sheet(measured.request, measured.run).text();
+  const std::string text = cache_view(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("NOT COLD: a: the first cold run was 4 times as long as the 4 later ones"));
   EXPECT_THAT(text, testing::Not(HasSubstr("cold runs were cold")));
   const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
@@ -573,7 +573,7 @@ TEST(CacheReport, TheSpeedUpAndWhatIsSavedAreOneNumber) {
   measured.run.models[0].model = "a";
   for (CachePair& pair : measured.run.models[0].pairs) pair.layers = {{{0, 0}, {3, 100}, {4, 120}, ""}};
   EXPECT_LT(*cachebench_percent(measured.run.models[0]), 0);
-  EXPECT_THAT(cache_sheet(measured.request, measured.run).text(), testing::ContainsRegex("2.00x .* 50"));
+  EXPECT_THAT(cache_view(measured.request, measured.run).text(), testing::ContainsRegex("2.00x .* 50"));
   const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
   EXPECT_EQ(records[2].metric.extra_info.at("saved_percent"), "50");
 }
@@ -583,7 +583,7 @@ TEST(CacheReport, SaysWhichLayersWereNotUsed) {
   for (ModelRun& model : measured.run.models) {
     for (CachePair& pair : model.pairs) pair.layers = {LayerReading{}};
   }
-  EXPECT_THAT(cache_sheet(measured.request, measured.run).text(),
+  EXPECT_THAT(cache_view(measured.request, measured.run).text(),
               HasSubstr("unused: no command wrote to ccache"));
 }
 

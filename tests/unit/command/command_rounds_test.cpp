@@ -252,9 +252,9 @@ TEST(CommandRounds, AsManyRunsAsAskedForAreNoCap) {
   NoisyCommands fake(1, 0.1);
   CommandRoundSettings settings = fake.settings();
   settings.stop.min_samples = settings.stop.max_samples = 8;
-  EXPECT_FALSE(fake.measure({"a", "b"}, settings).as_many_as_asked);
+  EXPECT_FALSE(fake.measure({"a", "b"}, settings).reached_exact_rounds);
   settings.exact_rounds = true;
-  EXPECT_TRUE(fake.measure({"a", "b"}, settings).as_many_as_asked);
+  EXPECT_TRUE(fake.measure({"a", "b"}, settings).reached_exact_rounds);
 }
 
 TEST(CommandRounds, WarmUpDoesNotUseUpTheRoundsOfACap) {

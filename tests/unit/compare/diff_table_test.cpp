@@ -25,9 +25,9 @@ Record timed(const std::string& name, double center, std::size_t count) {
 }
 
 std::string answer_of(const DiffReport& report) {
-  Sheet sheet;
-  answer_diff(sheet, report);
-  return sheet.text();
+  View view;
+  answer_diff(view, report);
+  return view.text();
 }
 
 class DiffReportTest : public ::testing::Test {
@@ -67,8 +67,8 @@ TEST_F(DiffReportTest, ColoursTheVerdicts) {
   before_ = {timed("slower", 100, 40), timed("faster", 100, 40), timed("few", 7, 3)};
   after_ = {timed("slower", 110, 40), timed("faster", 90, 40), timed("few", 7, 3)};
   const std::string text = diff_table(report()).text(0, true);
-  EXPECT_THAT(text, HasSubstr(toned("regression", Tone::kBad, true)));
-  EXPECT_THAT(text, HasSubstr(toned("improvement", Tone::kGood, true)));
+  EXPECT_THAT(text, HasSubstr(coloured("regression", Tone::kBad, true)));
+  EXPECT_THAT(text, HasSubstr(coloured("improvement", Tone::kGood, true)));
 }
 
 TEST_F(DiffReportTest, AnswersWithTheLargestChangeInItsOwnWords) {
@@ -76,9 +76,9 @@ TEST_F(DiffReportTest, AnswersWithTheLargestChangeInItsOwnWords) {
     before_ = {timed("one", 100, 40)};
     after_ = {timed("one", after, 40)};
     for (Record* record : {&before_[0], &after_[0]}) record->metric = {metric, unit, direction, 0, {}, {}};
-    Sheet sheet;
-    answer_diff(sheet, report());
-    return sheet.text();
+    View view;
+    answer_diff(view, report());
+    return view.text();
   };
   constexpr auto kLower = Direction::kLowerIsBetter, kHigher = Direction::kHigherIsBetter;
   EXPECT_THAT(answer("latency", "us", kLower, 200), HasSubstr("x slower"));
@@ -90,9 +90,9 @@ TEST_F(DiffReportTest, AnswersWithTheLargestChangeInItsOwnWords) {
 
 TEST_F(DiffReportTest, CountsEachComparisonOnce) {
   after_[1].outcome = {Outcome::Kind::kFailed, "crashed"};
-  Sheet sheet;
-  answer_diff(sheet, report());
-  EXPECT_THAT(sheet.text(), HasSubstr("of 3 comparisons 2 are inconclusive, 1 failed\n"));
+  View view;
+  answer_diff(view, report());
+  EXPECT_THAT(view.text(), HasSubstr("of 3 comparisons 2 are inconclusive, 1 failed\n"));
 }
 
 TEST_F(DiffReportTest, ListsWhatHasNoPartner) {

@@ -57,7 +57,7 @@ TEST(Judge, AStepOfRoundingIsNoChange) {
     RoundComparison round{compare_records(before, after), Look::kLast};
     judge_rounds(std::span(&round, 1), margin);
     EXPECT_EQ(round.comparison.verdict, comparison.verdict) << factor;
-    EXPECT_EQ(told_apart(round.comparison), is_change(comparison.verdict)) << factor;
+    EXPECT_EQ(is_significant(round.comparison), is_change(comparison.verdict)) << factor;
     return comparison.verdict;
   };
   const double ulp = std::numeric_limits<double>::epsilon();
@@ -348,59 +348,59 @@ std::vector<Comparison> with_verdicts(const std::vector<Verdict>& verdicts) {
   return comparisons;
 }
 
-GateAnswer answer(const std::vector<Verdict>& verdicts, std::size_t missing = 0) {
-  return gate_answer(with_verdicts(verdicts), missing);
+GateResult answer(const std::vector<Verdict>& verdicts, std::size_t missing = 0) {
+  return gate_result(with_verdicts(verdicts), missing);
 }
 
-TEST(GateAnswer, IsFineWhereAllAreTheSameOrBetter) {
-  EXPECT_EQ(answer({Verdict::kSame, Verdict::kImprovement}).exit, ExitCode::kFine);
+TEST(GateResult, IsFineWhereAllAreTheSameOrBetter) {
+  EXPECT_EQ(answer({Verdict::kSame, Verdict::kImprovement}).exit, ExitCode::kSuccess);
   EXPECT_EQ(answer({Verdict::kSame}).sentence, "all 1 cases are the same or better");
 }
 
-TEST(GateAnswer, IsNoWhereAnyRegressedWhateverTheOthers) {
-  const GateAnswer found = answer({Verdict::kSame, Verdict::kRegression, Verdict::kInconclusive}, 1);
-  EXPECT_EQ(found.exit, ExitCode::kNo);
+TEST(GateResult, IsNoWhereAnyRegressedWhateverTheOthers) {
+  const GateResult found = answer({Verdict::kSame, Verdict::kRegression, Verdict::kInconclusive}, 1);
+  EXPECT_EQ(found.exit, ExitCode::kFailure);
   EXPECT_EQ(found.sentence, "1 of 3 cases regressed");
   EXPECT_EQ(found.counts.at(Verdict::kRegression), 1u);
 }
 
-TEST(GateAnswer, IsNoWhereTheTestFails) {
-  EXPECT_EQ(answer({Verdict::kSame, Verdict::kFailed}).exit, ExitCode::kNo);
-  EXPECT_EQ(answer({Verdict::kFailed}).exit, ExitCode::kNo);
+TEST(GateResult, IsNoWhereTheTestFails) {
+  EXPECT_EQ(answer({Verdict::kSame, Verdict::kFailed}).exit, ExitCode::kFailure);
+  EXPECT_EQ(answer({Verdict::kFailed}).exit, ExitCode::kFailure);
 }
 
-TEST(GateAnswer, IsInconclusiveWhereAnyIsUndecided) {
+TEST(GateResult, IsInconclusiveWhereAnyIsUndecided) {
   for (const Verdict verdict :
        {Verdict::kInconclusive, Verdict::kUnderpowered, Verdict::kNoSamples, Verdict::kNotCompared}) {
     EXPECT_EQ(answer({Verdict::kSame, verdict}).exit, ExitCode::kInconclusive) << to_string(verdict);
   }
 }
 
-TEST(GateAnswer, DoesNotGateMetricsOfUnknownDirection) {
+TEST(GateResult, DoesNotGateMetricsOfUnknownDirection) {
   std::vector<Comparison> comparisons =
       with_verdicts({Verdict::kSame, Verdict::kChanged, Verdict::kInconclusive});
   comparisons[1].direction = comparisons[2].direction = Direction::kUnknown;
-  const GateAnswer found = gate_answer(comparisons, 0);
-  EXPECT_EQ(found.exit, ExitCode::kFine);
+  const GateResult found = gate_result(comparisons, 0);
+  EXPECT_EQ(found.exit, ExitCode::kSuccess);
   EXPECT_THAT(found.sentence, HasSubstr("all 1 cases are the same or better; not gated: 2 (1 changed)"));
   EXPECT_THAT(found.sentence, HasSubstr("--higher-is-better NAME"));
-  EXPECT_EQ(gate_answer(std::span(comparisons).subspan(1), 0).exit, ExitCode::kInconclusive)
+  EXPECT_EQ(gate_result(std::span(comparisons).subspan(1), 0).exit, ExitCode::kInconclusive)
       << "an answer to nothing is no all-clear";
 }
 
-TEST(GateAnswer, ZerosAreCompared) {
+TEST(GateResult, ZerosAreCompared) {
   std::vector<Comparison> comparisons = with_verdicts({Verdict::kSame});
   comparisons[0].ratio.reset();
-  EXPECT_EQ(gate_answer(comparisons, 0).exit, ExitCode::kFine);
+  EXPECT_EQ(gate_result(comparisons, 0).exit, ExitCode::kSuccess);
 }
 
-TEST(GateAnswer, IsInconclusiveWhereCasesAreMissing) {
+TEST(GateResult, IsInconclusiveWhereCasesAreMissing) {
   EXPECT_EQ(answer({Verdict::kSame}, 2).exit, ExitCode::kInconclusive);
 }
 
-TEST(GateAnswer, CannotSayAnythingOfNothing) {
-  EXPECT_EQ(answer({}).exit, ExitCode::kCannot);
-  EXPECT_EQ(answer({Verdict::kNotCompared}).exit, ExitCode::kCannot);
+TEST(GateResult, CannotSayAnythingOfNothing) {
+  EXPECT_EQ(answer({}).exit, ExitCode::kError);
+  EXPECT_EQ(answer({Verdict::kNotCompared}).exit, ExitCode::kError);
 }
 
 constexpr const char* kFile = R"(margin = "3%"
@@ -491,14 +491,14 @@ TEST(JudgeRounds, SaysOnWhichSideOfTheMarginTheIntervalLies) {
   EXPECT_EQ(Commands({1, 1}, 0.001, 60).judged().verdict, Verdict::kSame);
   const Comparison open = Commands({1, 1.0}, 0.03, 40).judged();
   EXPECT_EQ(open.verdict, Verdict::kInconclusive);
-  EXPECT_FALSE(told_apart(open));
+  EXPECT_FALSE(is_significant(open));
 }
 
 TEST(JudgeRounds, WhatIsToldApartMayBeWithinTheMargin) {
   Commands commands({1, 1.011}, 0.01, 60);
   const Comparison& apart = commands.judged();
   EXPECT_EQ(apart.verdict, Verdict::kInconclusive);
-  EXPECT_TRUE(told_apart(apart));
+  EXPECT_TRUE(is_significant(apart));
   EXPECT_GT(apart.ratio->interval->low, 1);
   EXPECT_LT(apart.ratio->interval->low, 1.01);
   EXPECT_EQ(commands.judged(0).verdict, Verdict::kRegression) << "without a margin it is one";
@@ -545,7 +545,7 @@ TEST(JudgeRounds, ManyEqualCommandsAreNotToldApart) {
     }
     judge_rounds(commands.suite, 0);
     for (const RoundComparison& one : commands.suite) {
-      if (told_apart(one.comparison)) {
+      if (is_significant(one.comparison)) {
         ++alarms;
         break;
       }

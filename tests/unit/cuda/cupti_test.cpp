@@ -87,14 +87,14 @@ std::string no_names(CUpti_CallbackDomain /*domain*/, std::uint32_t /*function*/
 }
 
 template <typename Record>
-const CUpti_Activity& as_handed_over(const Record& record) {
+const CUpti_Activity& as_delivered(const Record& record) {
   return *static_cast<const CUpti_Activity*>(static_cast<const void*>(&record));
 }
 
 template <typename Record>
 trace::DeviceActivity taken(const Record& record, const CallName& name_of = no_names) {
   trace::DeviceActivity activity;
-  add_record(as_handed_over(record), name_of, activity);
+  add_record(as_delivered(record), name_of, activity);
   return activity;
 }
 
@@ -235,7 +235,7 @@ TEST(ActivityRecords, WhatHasNoTimesCountsAsDropped) {
   CUpti_ActivityAPI call{};
   call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
   trace::DeviceActivity activity = taken(kernel);
-  add_record(as_handed_over(call), no_names, activity);
+  add_record(as_delivered(call), no_names, activity);
   EXPECT_EQ(activity.dropped_records, 2);
   EXPECT_TRUE(activity.work.empty());
   EXPECT_TRUE(activity.calls.empty());

@@ -62,8 +62,8 @@ TEST(DeviceList, EachAlone) {
   EXPECT_EQ(merged({gpu("", "placeless")}, {gpu("", "placeless too")}).size(), 2U);
 }
 
-DriverAnswers good() {
-  DriverAnswers driver;
+DriverInfo good() {
+  DriverInfo driver;
   driver.version = 13020;
   driver.devices = 1;
   driver.device_name = "NVIDIA H200";
@@ -73,13 +73,13 @@ DriverAnswers good() {
 
 TEST(DeviceProblem, NoneWhereTheDeviceCanBeUsed) {
   EXPECT_EQ(device_problem(good(), 13000), "");
-  DriverAnswers older_minor = good();
+  DriverInfo older_minor = good();
   older_minor.version = 13000;
   EXPECT_EQ(device_problem(older_minor, 13010), "") << "drivers of a major version run all its runtimes";
 }
 
 TEST(DeviceProblem, AMissingDriverIsNamed) {
-  DriverAnswers driver;
+  DriverInfo driver;
   driver.load_error = "libcuda.so.1: cannot open shared object file";
   EXPECT_THAT(device_problem(driver, 13000),
               AllOf(HasSubstr("libcuda.so.1 was not found"), HasSubstr("install NVIDIA's driver"),
@@ -87,14 +87,14 @@ TEST(DeviceProblem, AMissingDriverIsNamed) {
 }
 
 TEST(DeviceProblem, AnOldDriverIsToldWithBothVersions) {
-  DriverAnswers driver = good();
+  DriverInfo driver = good();
   driver.version = 11040;
   EXPECT_THAT(device_problem(driver, 13000),
               AllOf(HasSubstr("too old"), HasSubstr("supports CUDA 11.4"), HasSubstr("needs 13")));
 }
 
 TEST(DeviceProblem, WhatHidesTheDevicesIsNamed) {
-  DriverAnswers driver = good();
+  DriverInfo driver = good();
   driver.devices = 0;
   EXPECT_THAT(device_problem(driver, 13000), HasSubstr("the driver finds none"));
   driver.visible = "";
@@ -106,7 +106,7 @@ TEST(DeviceProblem, WhatHidesTheDevicesIsNamed) {
 }
 
 TEST(DeviceProblem, AFailedStartIsTold) {
-  DriverAnswers driver = good();
+  DriverInfo driver = good();
   driver.init_status = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
   driver.init_error = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
   EXPECT_THAT(device_problem(driver, 13000),
@@ -114,7 +114,7 @@ TEST(DeviceProblem, AFailedStartIsTold) {
 }
 
 TEST(DeviceProblem, ADeviceWithoutTheInstructionsIsRefused) {
-  DriverAnswers driver = good();
+  DriverInfo driver = good();
   driver.device_name = "Tesla T4";
   driver.compute_capability = 75;
   EXPECT_THAT(device_problem(driver, 13000),

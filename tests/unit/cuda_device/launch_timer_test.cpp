@@ -19,7 +19,7 @@ class LaunchTimerTest : public testing::Test {
  protected:
   void SetUp() override { reset_fake_runtime(); }
 
-  LaunchTimer timer(std::size_t copies, double work_ns, Surround around = {}) {
+  LaunchTimer timer(std::size_t copies, double work_ns, RunWrapper around = {}) {
     fake_runtime().work_ns = work_ns;
     return LaunchTimer(device_, launch_, copies, std::move(around));
   }
@@ -118,7 +118,7 @@ class ThreeSamples final : public SampleSource {
 };
 
 /// A case that reads 512 KiB; the test device's L2 has 1 MiB.
-ThreeSamples measured(double work_ns, const Surround& around = {}) {
+ThreeSamples measured(double work_ns, const RunWrapper& around = {}) {
   reset_fake_runtime();
   fake_runtime().work_ns = work_ns;
   ThreeSamples source;
@@ -152,7 +152,7 @@ TEST(LaunchSamples, SayHowTheyWereLaunchedAndOnWhat) {
 
 TEST(LaunchSamples, TellAnAllocatorOfTheirCapturesAlone) {
   int captures = 0;
-  const Surround around = [&](const std::function<void()>& capture) {
+  const RunWrapper around = [&](const std::function<void()>& capture) {
     ++captures;
     capture();
   };

@@ -254,7 +254,7 @@ std::uint32_t exchange(std::uint32_t value, unsigned with_lane) {
   return thread.received;
 }
 
-void wait_for_launch_before() {
+void wait_for_previous_launch() {
   if (end_of_launch_before) std::exchange(end_of_launch_before, nullptr)();
 }
 

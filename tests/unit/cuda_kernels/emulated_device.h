@@ -82,7 +82,7 @@ void launch_early(unsigned blocks, unsigned threads, Order order, const std::fun
                   const std::function<void()>& kernel);
 
 /// griddepcontrol.wait, for kernels.
-void wait_for_launch_before();
+void wait_for_previous_launch();
 
 /// Of the maximum size per block.
 void* dynamic_shared_memory();

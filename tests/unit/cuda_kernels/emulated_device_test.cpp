@@ -60,7 +60,7 @@ TEST(EmulatedDevice, AnEarlyLaunchFindsWhatTheOneBeforeWroteOnceItHasWaited) {
       2, 64, Order::kForward, [&] { written = 1; },
       [&] {
         if (threadIdx.x == 0 && blockIdx.x == 0) early = written;
-        wait_for_launch_before();
+        wait_for_previous_launch();
         later += written;
       });
   EXPECT_EQ(early, 0);

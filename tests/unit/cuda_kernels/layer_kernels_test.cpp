@@ -44,7 +44,7 @@ struct GemvCase {
     for (const std::int64_t matrix : matrices) {
       const auto* from =
           reinterpret_cast<const std::byte*>(weights.data() + std::size_t(matrix) * rows * columns);
-      const std::vector<double> part = exact_gemv(alone(), dtype(), from, rows, as_doubles(x));
+      const std::vector<double> part = exact_gemv(alone(), dtype(), from, rows, to_doubles(x));
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -192,8 +192,8 @@ struct Layer {
   }
   std::vector<double> exact(const std::vector<double>& x) const {
     const auto* from = reinterpret_cast<const std::byte*>(weights.data());
-    return exact_layer_norm(exact_gemv(alone(), "bf16", from, outputs, x, as_doubles(bias)),
-                            as_doubles(gamma), as_doubles(beta));
+    return exact_layer_norm(exact_gemv(alone(), "bf16", from, outputs, x, to_doubles(bias)),
+                            to_doubles(gamma), to_doubles(beta));
   }
 };
 
@@ -227,7 +227,7 @@ struct Chain {
     fill_random(std::span(x), 1);
   }
   std::vector<double> expected() const {
-    std::vector<double> inner = up.exact(as_doubles(x));
+    std::vector<double> inner = up.exact(to_doubles(x));
     for (double& value : inner) value = to_float(to_bf16(static_cast<float>(value)));
     return down.exact(inner);
   }
@@ -334,7 +334,7 @@ void run(const NormCase& of, unsigned threads, unsigned blocks, Order order) {
                                   << " threads of " << kVectors << " vectors, " << blocks << " blocks"
                                   << (order == Order::kForward ? ", forward" : ", backward"));
   expect_close({y.as<Bf16>(), of.x.size()},
-               exact_layer_norm(alone(), of.x, as_doubles(of.gamma), as_doubles(of.beta)),
+               exact_layer_norm(alone(), of.x, to_doubles(of.gamma), to_doubles(of.beta)),
                LayerNormWorkload::kTolerance);
 }
 

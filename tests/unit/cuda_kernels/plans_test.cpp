@@ -46,7 +46,7 @@ TEST(GemvPlan, WhatStartsEarlySaysSo) {
   const GemvPlan small = gemv_plan(16384, 16384, kH200, "4 rows, 2 vectors, small blocks, early");
   EXPECT_EQ(small.start, Start::kEarly);
   EXPECT_EQ(small.size, GemvBlocks::kSmall);
-  EXPECT_EQ(gemv_plan(16384, 16384, kH200, "").start, Start::kBehindOther);
+  EXPECT_EQ(gemv_plan(16384, 16384, kH200, "").start, Start::kAfterPrevious);
 }
 
 TEST(GemvPlan, EachVariantHasANameOfItsOwnThatFindsIt) {
@@ -101,10 +101,10 @@ TEST(NormPlan, WhatDoesNotFitHasAnotherName) {
 TEST(NormPlan, OnlyRowsInRegistersThatAreAlignedStartEarly) {
   EXPECT_EQ(norm_plan(4096, 4096, kH200, "4 vectors, early").name(), "4 vectors, early");
   EXPECT_EQ(norm_plan(4096, 4096, kH200, "4 vectors, early").start, Start::kEarly);
-  EXPECT_EQ(norm_plan(4096, 4096, kH200, "").start, Start::kBehindOther);
-  EXPECT_EQ(norm_plan(4096, 1025, kH200, "2 vectors, early").start, Start::kBehindOther);
+  EXPECT_EQ(norm_plan(4096, 4096, kH200, "").start, Start::kAfterPrevious);
+  EXPECT_EQ(norm_plan(4096, 1025, kH200, "2 vectors, early").start, Start::kAfterPrevious);
   EXPECT_EQ(norm_plan(4096, 40000, kH200, "4 vectors, early").name(), "long rows");
-  EXPECT_EQ(norm_plan(4096, 40000, kH200, "4 vectors, early").start, Start::kBehindOther);
+  EXPECT_EQ(norm_plan(4096, 40000, kH200, "4 vectors, early").start, Start::kAfterPrevious);
 }
 
 TEST(NormPlan, FewRowsTakeFewBlocks) {

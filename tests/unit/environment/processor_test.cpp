@@ -91,8 +91,8 @@ TEST(Cpuid, ArmMachines) {
 }
 
 #if defined(__x86_64__)
-std::string kernel_says(std::string_view name) {
-  for (const std::string& line : split(text_of_file("/proc/cpuinfo"), '\n')) {
+std::string is_matmul_kernel(std::string_view name) {
+  for (const std::string& line : split(read_file_or_empty("/proc/cpuinfo"), '\n')) {
     const std::size_t colon = line.find(':');
     if (colon == std::string::npos || trimmed(std::string_view(line).substr(0, colon)) != name) continue;
     return std::string(trimmed(std::string_view(line).substr(colon + 1)));
@@ -106,12 +106,12 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 
 TEST(Cpuid, AgreesWithTheKernel) {
   const CpuIdentity cpu = read_cpu_identity();
-  EXPECT_EQ(cpu.vendor, kernel_says("vendor_id"));
-  EXPECT_EQ(cpu.brand, kernel_says("model name"));
-  EXPECT_EQ(std::to_string(cpu.family), kernel_says("cpu family"));
-  EXPECT_EQ(std::to_string(cpu.model), kernel_says("model"));
-  EXPECT_EQ(std::to_string(cpu.stepping), kernel_says("stepping"));
-  const std::vector<std::string> flags = split(kernel_says("flags"), ' ');
+  EXPECT_EQ(cpu.vendor, is_matmul_kernel("vendor_id"));
+  EXPECT_EQ(cpu.brand, is_matmul_kernel("model name"));
+  EXPECT_EQ(std::to_string(cpu.family), is_matmul_kernel("cpu family"));
+  EXPECT_EQ(std::to_string(cpu.model), is_matmul_kernel("model"));
+  EXPECT_EQ(std::to_string(cpu.stepping), is_matmul_kernel("stepping"));
+  const std::vector<std::string> flags = split(is_matmul_kernel("flags"), ' ');
   for (const char* name :
        {"fma", "f16c", "avx", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl",
         "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8"}) {

@@ -217,18 +217,18 @@ TEST_F(Measure, TheDeviceIsReadAroundEachSampleAndNeverWithin) {
 
 TEST_F(Measure, ASurroundedCallIsNoSample) {
   std::vector<std::string> order;
-  const Surround surround = [&](const std::function<void()>& run) {
+  const RunWrapper wrapper = [&](const std::function<void()>& run) {
     order.emplace_back("before");
     run();
     order.emplace_back("after");
   };
-  ScriptedSource asked({{1, 0}, {2, 0, &surround}, {1, 0}});
+  ScriptedSource asked({{1, 0}, {2, 0, &wrapper}, {1, 0}});
   State state(spec_of(), asked, shared);
   state.measure([&] { order.emplace_back("call"); });
   EXPECT_THAT(order, ElementsAre("call", "before", "call", "call", "after", "call"));
   ASSERT_EQ(asked.samples.size(), 3U);
   EXPECT_EQ(asked.samples[1].elapsed_ns, 0) << "nobody timed it";
-  ScriptedSource batches({{2, 0, &surround}});
+  ScriptedSource batches({{2, 0, &wrapper}});
   State other(spec_of(), batches, shared);
   order.clear();
   other.measure_batches([&](std::uint64_t iterations) {

@@ -139,7 +139,7 @@ TEST_F(DamagedHistory, ANumberBeyondTheBoundsCostsItsRecordAndNothingElse) {
     const auto store = open_store(path);
     for (const StoredSeries& one : store->series())
       EXPECT_THAT(store->values(one.id), SizeIs(one.name.starts_with("experiment1") ? 3 : 4)) << beyond;
-    for (const SeriesMark& mark : store->marks()) EXPECT_LE(mark.most, 6);
+    for (const SeriesDigest& mark : store->series_digests()) EXPECT_LE(mark.most, 6);
     const std::vector<Record> records = store->records(id);
     EXPECT_EQ(records[0].metric.value, 4);
     EXPECT_EQ(records[1].outcome.kind, Outcome::Kind::kFailed);
@@ -525,9 +525,9 @@ template <typename Body>
 int status_as_nobody(const fs::path& folder, Body body) {
   const pid_t child = ::fork();
   if (child == 0) {
-    constexpr uid_t kNobody = 65534;
+    constexpr uid_t kNoIndex = 65534;
     if (::geteuid() == 0 &&
-        (::chown(folder.c_str(), 0, 0) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) {
+        (::chown(folder.c_str(), 0, 0) != 0 || ::setgid(kNoIndex) != 0 || ::setuid(kNoIndex) != 0)) {
       ::_exit(99);
     }
     int status = 98;

@@ -319,11 +319,11 @@ TEST(StoreLocation, PatienceWithAServerComesFromTheEnvironment) {
 }
 
 TEST(StoreLocation, PasswordsAreNotShown) {
-  EXPECT_EQ(without_secrets("postgresql://me:secret@host:5432/db"), "postgresql://me:***@host:5432/db");
-  EXPECT_EQ(without_secrets("postgresql://me@host:5432/db"), "postgresql://me@host:5432/db");
-  EXPECT_EQ(without_secrets("postgresql://host/db?user=me&password=secret&x=1"),
+  EXPECT_EQ(redact_secrets("postgresql://me:secret@host:5432/db"), "postgresql://me:***@host:5432/db");
+  EXPECT_EQ(redact_secrets("postgresql://me@host:5432/db"), "postgresql://me@host:5432/db");
+  EXPECT_EQ(redact_secrets("postgresql://host/db?user=me&password=secret&x=1"),
             "postgresql://host/db?user=me&password=***&x=1");
-  EXPECT_EQ(without_secrets("postgresql://me:p@ss:w@host/db"), "postgresql://me:***@host/db");
+  EXPECT_EQ(redact_secrets("postgresql://me:p@ss:w@host/db"), "postgresql://me:***@host/db");
   const std::string message = message_of([] { open_store("postgresql://me:secret@127.0.0.1:1/db"); });
   EXPECT_THAT(message, HasSubstr("cannot open the history 'postgresql://me:***@127.0.0.1:1/db'"));
   EXPECT_THAT(message, testing::Not(HasSubstr("secret")));

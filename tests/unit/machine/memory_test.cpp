@@ -71,7 +71,7 @@ TEST(Memory, TheAddressSpaceLimitOfThisProcessCounts) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
   const std::int64_t page = ::sysconf(_SC_PAGESIZE);
-  const std::string statm = text_of_file("/proc/self/statm");
+  const std::string statm = read_file_or_empty("/proc/self/statm");
   const auto mapped = (std::int64_t{1} << 62) - address_space_left(std::uint64_t{1} << 62, statm, page);
   rlimit limit{static_cast<rlim_t>(mapped + kLeft), before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
@@ -118,7 +118,7 @@ TEST(HugePages, BothWaysOfTheKernelSayTheSame) {
     std::memset(data, 1, kBytes);
     const auto huge = huge_page_bytes(data, kBytes);
     ASSERT_TRUE(huge);
-    EXPECT_EQ(huge_page_bytes_of_smaps(text_of_file("/proc/self/smaps"), start, kBytes), huge);
+    EXPECT_EQ(huge_page_bytes_of_smaps(read_file_or_empty("/proc/self/smaps"), start, kBytes), huge);
     if (advice == MADV_NOHUGEPAGE) {
       EXPECT_EQ(*huge, 0U);
     }

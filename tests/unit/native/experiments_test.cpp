@@ -101,7 +101,7 @@ TEST(Variants, AreDifferentCodeAtEveryLevel) {
         for (std::size_t j = 0; j < i; ++j) {
           const bool same = gemv_kernel(dtype, isa, choices[i].form).multiply ==
                                 gemv_kernel(dtype, isa, choices[j].form).multiply &&
-                            taken_walk(choices[i].walk) == taken_walk(choices[j].walk) &&
+                            effective_walk(choices[i].walk) == effective_walk(choices[j].walk) &&
                             choices[i].one_thread == choices[j].one_thread;
           EXPECT_FALSE(same) << name_of(isa) << " " << dtype << ": " << choices[i].name << " and "
                              << choices[j].name;
@@ -342,7 +342,7 @@ TEST(Peers, OpenBlasCountsTheBytesOfItsFloats) {
 }
 
 /// The suite also runs on lower levels (tests/native/CMakeLists.txt).
-class LevelIsThere : public ::testing::Environment {
+class LevelIsAvailable : public ::testing::Environment {
   void SetUp() override {
     const char* wanted = std::getenv("HEADROOM_ISA");
     for (const Isa isa : all_isas()) {
@@ -353,7 +353,7 @@ class LevelIsThere : public ::testing::Environment {
   }
 };
 [[maybe_unused]] const auto* const kLevelIsThere =
-    ::testing::AddGlobalTestEnvironment(new LevelIsThere);  // gtest deletes it
+    ::testing::AddGlobalTestEnvironment(new LevelIsAvailable);  // gtest deletes it
 
 class IsaLevelTest : public ::testing::TestWithParam<Isa> {};
 

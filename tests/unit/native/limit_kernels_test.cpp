@@ -237,7 +237,7 @@ double gemv_rate(const std::string& dtype, Isa isa, GemvForm form) {
   kernel.prepare(x.data(), kColumns, of_x);
   return best_rate(2.0 * kRows * kColumns * kPasses, [&] {
     for (std::size_t pass = 0; pass < kPasses; ++pass) {
-      kernel.multiply(weights.as<std::byte>().data(), kRows, kColumns, of_x, Reach::kNear, y.data());
+      kernel.multiply(weights.as<std::byte>().data(), kRows, kColumns, of_x, Residency::kNear, y.data());
     }
   });
 }

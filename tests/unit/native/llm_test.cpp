@@ -310,7 +310,7 @@ TEST_P(TokenKernelsTest, Rotary) {
     ASSERT_EQ(table.pairs, width / 2);
     for (const std::size_t position : {0U, 1U, 19U}) {
       std::vector<float> x = floats(width, 3);
-      std::vector<double> expected = as_doubles(x);
+      std::vector<double> expected = to_doubles(x);
       exact_rotation(expected, position, config.rope_base, config.rope_factors, config.rope_magnitude);
       kernels_.rotate(x.data(), table.cosines.data() + position * table.pairs,
                       table.sines.data() + position * table.pairs, table.pairs);
@@ -372,7 +372,7 @@ TEST_P(TokenKernelsTest, AttentionAgreesWithFloat64) {
       std::vector<Bf16> y(width);
       attend({{query.data(), positions, y.data()}}, keys, values, width);
       const std::vector<double> expected =
-          exact_attention(as_doubles(query), as_doubles(keys), as_doubles(values));
+          exact_attention(to_doubles(query), to_doubles(keys), to_doubles(values));
       for (std::size_t i = 0; i < width; ++i) {
         EXPECT_NEAR(to_float(y[i]), expected[i], kRounding * std::fabs(expected[i]) + 2e-6)
             << width << " " << positions << " " << i;
@@ -397,8 +397,8 @@ TEST_P(TokenKernelsTest, HeadsThatAttendTogetherAreThoseByThemselves) {
         for (std::size_t q = 0; q < count; ++q) {
           const std::span<const Bf16> seen(keys.data(), width * together[q].positions);
           const std::vector<double> expected =
-              exact_attention(as_doubles(std::span(together[q].query, width)), as_doubles(seen),
-                              as_doubles(std::span(values.data(), seen.size())));
+              exact_attention(to_doubles(std::span(together[q].query, width)), to_doubles(seen),
+                              to_doubles(std::span(values.data(), seen.size())));
           for (std::size_t i = 0; i < width; ++i) {
             EXPECT_NEAR(to_float(y[q * width + i]), expected[i], kRounding * std::fabs(expected[i]) + 2e-6)
                 << width << " " << count << " " << step << " " << q << " " << i;

@@ -89,16 +89,16 @@ class GemvKernelTest : public ::testing::TestWithParam<std::tuple<std::string, I
 
 const std::vector<GemvWalk> kWalks{{1, 0},
                                    {1, 8192},
-                                   {1, 4096, Into::kFirstCache},
-                                   {1, 8192, Into::kLargerCaches},
+                                   {1, 4096, PrefetchLevel::kFirstCache},
+                                   {1, 8192, PrefetchLevel::kLargerCaches},
                                    {2, 0},
                                    {2, 8192},
                                    {4, 0},
                                    {4, 2048},
-                                   {4, 8192, Into::kFirstCache},
-                                   {4, 8192, Into::kLargerCaches},
-                                   Reach::kNear,
-                                   Reach::kFar};
+                                   {4, 8192, PrefetchLevel::kFirstCache},
+                                   {4, 8192, PrefetchLevel::kLargerCaches},
+                                   Residency::kNear,
+                                   Residency::kFar};
 
 TEST_P(GemvKernelTest, AgreesWithFloat64) {
   const auto& [dtype, isa, form, shape] = GetParam();
@@ -182,7 +182,7 @@ TEST(GemvKernel, NaNAndInfinityInXComeOutAsInFloat64) {
         Product product(dtype, {5, 37});
         for (const auto& [column, value] : special) product.x[column] = to_bf16(value);
         if (product.dtype == "int8") product.weights.as<std::int8_t>()[5] = 0;  // 0 times infinity is NaN
-        product.run(kernel, Reach::kFar);
+        product.run(kernel, Residency::kFar);
         expect_as_float64(product, kernel.isa + " " + dtype);
       }
     }
@@ -207,7 +207,7 @@ TEST(GemvKernel, XOfAnySizeKeepsItsAccuracy) {
     for (const GemvKernel& kernel : all_kernels("int8")) {
       Product product("int8", {5, 100});
       for (Bf16& value : product.x) value = to_bf16(to_float(value) * scale);
-      product.run(kernel, Reach::kFar);
+      product.run(kernel, Residency::kFar);
       for (std::size_t row = 0; row < 5; ++row) {
         const auto [expected, size] = product.exact(row);
         // vdpbf16ps flushes denormals to zero.
@@ -230,7 +230,7 @@ TEST(GemvKernel, TheLargestBytesDoNotOverflowTheirSums) {
         product.weights.as<std::int8_t>()[columns + k] = 127;
         product.x[k] = to_bf16(-3.0F);
       }
-      product.run(kernel, Reach::kFar);
+      product.run(kernel, Residency::kFar);
       for (std::size_t row = 0; row < 2; ++row) {
         const double expected = product.exact(row).first;
         EXPECT_NEAR(product.y[row], expected, 3e-5 * std::fabs(expected)) << kernel.isa << ", row " << row;
@@ -242,7 +242,7 @@ TEST(GemvKernel, TheLargestBytesDoNotOverflowTheirSums) {
 TEST(GemvKernel, TheStrictFormIsMoreAccurateThanTheDefault) {
   const auto error_rms = [](const GemvKernel& kernel) {
     Product product("int8", {64, 4096});
-    product.run(kernel, Reach::kFar);
+    product.run(kernel, Residency::kFar);
     double sum = 0, scale = 0;
     for (std::size_t row = 0; row < 64; ++row) {
       const double expected = product.exact(row).first;
@@ -296,9 +296,9 @@ TEST(GemvKernel, RefusesATableWhereThereIsNone) {
 }
 
 TEST(GemvKernel, OnlyHotWeightsThatFitAreNear) {
-  EXPECT_EQ(reach_of(1 << 19, true), Reach::kNear);
-  EXPECT_EQ(reach_of(1 << 19, false), Reach::kFar);
-  EXPECT_EQ(reach_of(1 << 25, true), Reach::kFar);
+  EXPECT_EQ(residency_of(1 << 19, true), Residency::kNear);
+  EXPECT_EQ(residency_of(1 << 19, false), Residency::kFar);
+  EXPECT_EQ(residency_of(1 << 25, true), Residency::kFar);
 }
 
 class GemmKernelTest : public testing::TestWithParam<Isa> {
@@ -313,15 +313,15 @@ struct Problem {
   std::vector<std::vector<double>> expected;
 
   Problem(std::size_t columns_, std::size_t count_)
-      : columns(columns_), count(count_), weights(kMostGemmRows * columns), x(count * columns) {
+      : columns(columns_), count(count_), weights(kMaxGemmRows * columns), x(count * columns) {
     fill_random(std::span(weights), 1);
     fill_random(std::span(x), 2);
-    for (std::size_t row = 0; row < kMostGemmRows; ++row) rows.push_back(weights.data() + row * columns);
+    for (std::size_t row = 0; row < kMaxGemmRows; ++row) rows.push_back(weights.data() + row * columns);
     for (std::size_t v = 0; v < count; ++v) {
       vectors.push_back(x.data() + v * columns);
       expected.push_back(exact_gemv(fresh_threads(1), "bf16",
-                                    reinterpret_cast<const std::byte*>(weights.data()), kMostGemmRows,
-                                    as_doubles(std::span(x).subspan(v * columns, columns))));
+                                    reinterpret_cast<const std::byte*>(weights.data()), kMaxGemmRows,
+                                    to_doubles(std::span(x).subspan(v * columns, columns))));
     }
   }
 };
@@ -332,9 +332,9 @@ void expect_right_sums(const GemmKernel& kernel) {
       const Problem problem(columns, count);
       for (const std::size_t used : {std::size_t{1}, std::size_t{5}, kernel.rows}) {
         constexpr float kUntouched = -12345;
-        std::vector<float> found(count * (kMostGemmRows + 1), kUntouched);
+        std::vector<float> found(count * (kMaxGemmRows + 1), kUntouched);
         std::vector<float*> sums;
-        for (std::size_t v = 0; v < count; ++v) sums.push_back(found.data() + v * (kMostGemmRows + 1));
+        for (std::size_t v = 0; v < count; ++v) sums.push_back(found.data() + v * (kMaxGemmRows + 1));
         const auto run = [&](bool adds) {
           kernel.multiply(problem.rows.data(), used, columns, problem.vectors.data(), count, adds, 64,
                           sums.data());
@@ -342,7 +342,7 @@ void expect_right_sums(const GemmKernel& kernel) {
         const auto expect_times = [&](double times) {
           const double slack = 1e-5 * times * (1 + std::sqrt(static_cast<double>(columns)));
           for (std::size_t v = 0; v < count; ++v) {
-            for (std::size_t row = 0; row <= kMostGemmRows; ++row) {
+            for (std::size_t row = 0; row <= kMaxGemmRows; ++row) {
               const double right = row < used ? times * problem.expected[v][row] : double{kUntouched};
               ASSERT_NEAR(sums[v][row], right, slack)
                   << columns << " " << count << " " << used << " " << v << " " << row;
@@ -444,13 +444,13 @@ TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
       std::vector<Bf16> x(matrix->columns);
       fill_random(std::span(x), 4);
       const std::vector<double> right = exact_gemv(fresh_threads(1), dtype, matrix->weights, matrix->rows,
-                                                   as_doubles(std::span<const Bf16>(x)));
+                                                   to_doubles(std::span<const Bf16>(x)));
       double squares = 0;
       for (const double value : right) squares += value * value / static_cast<double>(right.size());
       const GemvKernel kernel = gemv_kernel(dtype, GetParam());
       Buffer prepared(prepared_bytes(matrix->columns));
       kernel.prepare(x.data(), matrix->columns, prepared.data());
-      for (const GemvWalk walk : {GemvWalk(Reach::kNear), GemvWalk(Reach::kFar), kernel.far_walk}) {
+      for (const GemvWalk walk : {GemvWalk(Residency::kNear), GemvWalk(Residency::kFar), kernel.far_walk}) {
         std::vector<float> y(matrix->rows, NAN);
         kernel.multiply(matrix->weights, matrix->rows, matrix->columns, prepared.data(), walk, y.data());
         for (std::size_t row = 0; row < y.size(); ++row)
@@ -472,7 +472,7 @@ TEST_P(GemmKernelTest, EachNumberOfABlockIsTheReferences) {
       std::vector<Bf16> x(matrix.columns, to_bf16(0));
       x[column] = to_bf16(1);
       const std::vector<double> right =
-          exact_gemv(fresh_threads(1), dtype, matrix.weights, 3, as_doubles(std::span<const Bf16>(x)));
+          exact_gemv(fresh_threads(1), dtype, matrix.weights, 3, to_doubles(std::span<const Bf16>(x)));
       std::vector<float> y(3);
       kernel.prepare(x.data(), matrix.columns, prepared.data());
       kernel.multiply(matrix.weights, 3, matrix.columns, prepared.data(), kernel.far_walk, y.data());
@@ -507,7 +507,7 @@ TEST_P(GemmKernelTest, TheLargestNumbersOfSuperBlocksDoNotOverflow) {
       kernel.prepare(x.data(), 512, prepared.data());
       kernel.multiply(row.data(), 1, 512, prepared.data(), kernel.far_walk, &y);
       const double right =
-          exact_gemv(fresh_threads(1), dtype, row.data(), 1, as_doubles(std::span<const Bf16>(x))).front();
+          exact_gemv(fresh_threads(1), dtype, row.data(), 1, to_doubles(std::span<const Bf16>(x))).front();
       EXPECT_NEAR(y, right, 1e-6 * std::fabs(right) + 1) << dtype << " " << fill;
     }
   }

@@ -37,13 +37,13 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
 }
 
 const std::vector<NormWalk> kNormWalks{Stores::kCached,
-                                       Stores::kAroundCaches,
+                                       Stores::kNontemporal,
                                        {Stores::kCached, 1, 4096, true},
                                        {Stores::kCached, 2, 0, false},
                                        {Stores::kCached, 4, 0, true},
-                                       {Stores::kAroundCaches, 1, 0, false},
-                                       {Stores::kAroundCaches, 1, 8192, true},
-                                       {Stores::kAroundCaches, 2, 8192, true}};
+                                       {Stores::kNontemporal, 1, 0, false},
+                                       {Stores::kNontemporal, 1, 8192, true},
+                                       {Stores::kNontemporal, 2, 8192, true}};
 
 std::vector<float> rounded_to_bf16(std::vector<float> values) {
   for (float& value : values) value = to_float(to_bf16(value));

@@ -71,11 +71,11 @@ TEST(ThreadPool, WorkersMeetWithWhatEachHasWritten) {
       pool.run([&](int worker, int count) {
         for (int step = 1; step <= 3; ++step) {
           written[static_cast<std::size_t>(worker)] = 10 * run + step;
-          pool.meet();
+          pool.barrier();
           for (int other = 0; other < count; ++other) {
             if (written[static_cast<std::size_t>(other)] != 10 * run + step) ++wrong;
           }
-          pool.meet();
+          pool.barrier();
         }
       });
     }
@@ -87,7 +87,7 @@ TEST(ThreadPool, AWorkerAloneIsTheCaller) {
   ThreadPool pool(3);
   std::thread::id id;
   int workers = 0;
-  pool.run_alone([&](int, int count) {
+  pool.run_on_caller([&](int, int count) {
     id = std::this_thread::get_id();
     workers = count;
   });
@@ -118,7 +118,7 @@ TEST(ThreadPool, MayBeUsedByOneThreadAfterAnother) {
 TEST(ThreadPool, PinsEachCallerAndEachWorkerToItsOwnCpu) {
   if (kCpus.size() < 2) GTEST_SKIP() << "one CPU";
   ThreadPool pool(2);
-  ASSERT_TRUE(pool.has_a_cpu_each());
+  ASSERT_TRUE(pool.has_dedicated_cpus());
   // Two callers in turn, each worker 0.
   for (int user = 0; user < 2; ++user) {
     std::jthread([&] {
@@ -136,7 +136,7 @@ TEST(ThreadPool, PinsEachCallerAndEachWorkerToItsOwnCpu) {
 
 TEST(ThreadPool, MoreWorkersThanCpusStillFinish) {
   ThreadPool pool(4 * static_cast<int>(std::thread::hardware_concurrency()));
-  EXPECT_FALSE(pool.has_a_cpu_each());
+  EXPECT_FALSE(pool.has_dedicated_cpus());
   std::atomic<int> calls{0};
   for (int run = 0; run < 10; ++run) pool.run([&](int, int) { ++calls; });
   EXPECT_EQ(calls, 10 * pool.workers());

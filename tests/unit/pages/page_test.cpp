@@ -113,9 +113,9 @@ TEST(SampleSummaryTest, RoundsThatSkipAndValuesThatAreNoneAreKept) {
 }
 
 TEST(SampleSummaryTest, MoreRecordsHaveFewerNumbersEach) {
-  EXPECT_EQ(numbers_that_fit(0), 3'000u);
-  EXPECT_EQ(numbers_that_fit(24), 2'500u);
-  EXPECT_EQ(numbers_that_fit(1'000'000), 12u);
+  EXPECT_EQ(limited_numbers(0), 3'000u);
+  EXPECT_EQ(limited_numbers(24), 2'500u);
+  EXPECT_EQ(limited_numbers(1'000'000), 12u);
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ std::vector<Record> measured() {
 }
 
 TEST(CollectivesTable, HasTimeBandwidthSkewAndPercentilesWithTheirSpread) {
-  EXPECT_THAT(collectives_sheet(measured()).text(),
+  EXPECT_THAT(collectives_view(measured()).text(),
               AllOf(HasSubstr("4 KiB"), HasSubstr("120 µs ±5.00 µs"), HasSubstr("0.0341"),
                     HasSubstr("0.0171 ±0.00100"), HasSubstr("12.0 µs"), HasSubstr("rank 1 in 61.3 %"),
                     HasSubstr("right"), HasSubstr("150 µs [140 µs, 190 µs]"), HasSubstr("180 µs [too few]")));
@@ -166,9 +166,9 @@ TEST(CollectivesTable, HasTimeBandwidthSkewAndPercentilesWithTheirSpread) {
 
 TEST(CollectivesTable, SaysOnceOfWhatACollectiveIsComposed) {
   auto records = measured();
-  EXPECT_THAT(collectives_sheet(records).text(), Not(HasSubstr("*")));
+  EXPECT_THAT(collectives_view(records).text(), Not(HasSubstr("*")));
   for (Record& made : records) made.model.extra_info["composed of"] = "all_to_all, then a sum";
-  EXPECT_THAT(collectives_sheet(records).text(),
+  EXPECT_THAT(collectives_view(records).text(),
               AllOf(HasSubstr("reduce_scatter *"),
                     HasSubstr("* gloo has no reduce_scatter: measured as all_to_all, then a sum\n")));
 }
@@ -176,7 +176,7 @@ TEST(CollectivesTable, SaysOnceOfWhatACollectiveIsComposed) {
 TEST(CollectivesTable, WhatFailedIsARowWithItsReason) {
   Record failed = record("latency", 0, std::nullopt);
   failed.outcome = {Outcome::Kind::kFailed, "wrong data on rank 1"};
-  EXPECT_EQ(collectives_sheet({failed}).text(),
+  EXPECT_EQ(collectives_view({failed}).text(),
             "1 of 1 case failed: reduce_scatter of 4 KiB: wrong data on rank 1\n"
             "FAILED: reduce_scatter of 4 KiB: wrong data on rank 1\n");
 }

@@ -305,7 +305,7 @@ TEST(RankPlace, IsWhatTorchrunSays) {
   EXPECT_EQ(place->size, 8);
   EXPECT_EQ(place->local_rank, 1);
   EXPECT_EQ(place->local_size, 4);
-  EXPECT_FALSE(place->on_one_machine());
+  EXPECT_FALSE(place->is_single_machine());
   EXPECT_EQ(place->launcher, "torchrun");
   EXPECT_TRUE(place->launcher_listens);
   ASSERT_TRUE(place->meeting);
@@ -326,7 +326,7 @@ TEST(RankPlace, IsWhatMpirunSrunAndHydraSay) {
   const auto slurm =
       place_in({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "1"}, {"SLURM_NNODES", "1"}});
   EXPECT_EQ(slurm->launcher, "SLURM");
-  EXPECT_TRUE(slurm->on_one_machine());
+  EXPECT_TRUE(slurm->is_single_machine());
 }
 
 TEST(RankPlace, TheFirstCompleteSetCounts) {
@@ -371,14 +371,14 @@ TEST(RankVariables, SayWhatRankPlaceReads) {
   place.rank = place.local_rank = 1;
   place.size = 2;
   place.local_size = 2;
-  place.meeting = Meeting{"127.0.0.1", 1234};
+  place.meeting = Rendezvous{"127.0.0.1", 1234};
   const auto variables = rank_variables(place);
   EXPECT_THAT(variables, ElementsAre(Pair("RANK", "1"), Pair("WORLD_SIZE", "2"), Pair("LOCAL_RANK", "1"),
                                      Pair("LOCAL_WORLD_SIZE", "2"), Pair("MASTER_ADDR", "127.0.0.1"),
                                      Pair("MASTER_PORT", "1234")));
   const auto read = place_in(Variables(variables.begin(), variables.end()));
   EXPECT_EQ(read->rank, 1);
-  EXPECT_TRUE(read->on_one_machine());
+  EXPECT_TRUE(read->is_single_machine());
 }
 
 RankPlace place(int local_rank, int local_size) {
@@ -447,7 +447,7 @@ TEST(RankCpus, AThreadIsKeptToItsOwn) {
   const std::vector<int> allowed = allowed_cpus();
   if (allowed.size() < 2) GTEST_SKIP() << "one CPU";
   std::thread([&] {
-    const std::vector<int> mine = keep_to_cpus_of_rank(place(1, 2), 1);
+    const std::vector<int> mine = pin_to_rank_cpus(place(1, 2), 1);
     EXPECT_EQ(allowed_cpus(), mine);
     EXPECT_EQ(mine.size(), 1U);
   }).join();

@@ -24,8 +24,8 @@
 #include "headroom/ranks/collective_ring.h"
 #include "headroom/ranks/rank_environment.h"
 #include "headroom/ranks/rank_exchange.h"
-#include "headroom/ranks/rank_meeting.h"
 #include "headroom/ranks/rank_relay.h"
+#include "headroom/ranks/rank_rendezvous.h"
 
 namespace headroom {
 namespace {
@@ -99,7 +99,7 @@ TEST_F(RankRelay, TheLeaderSpeaksWithAllRanks) {
 TEST_F(RankRelay, AllRanksAreToldOneMeeting) {
   RankPlace first = place_of(0, 2), second = place_of(1, 2);
   const ReservedPort free;
-  first.meeting = second.meeting = Meeting{"127.0.0.1", free.number()};
+  first.meeting = second.meeting = Rendezvous{"127.0.0.1", free.number()};
   const std::string tell = "echo $MASTER_ADDR $MASTER_PORT >&$LINES_FD; read end <&$LINES_FD";
   auto other = follower(second, tell);
   {
@@ -169,7 +169,7 @@ Channel stranger_at(std::uint16_t port, const std::string& says) {
   return Channel(-1);
 }
 
-RankPlace place_over_tcp(int rank, const Meeting& meeting) {
+RankPlace place_over_tcp(int rank, const Rendezvous& meeting) {
   RankPlace place = place_of(rank, 2);
   place.local_size.reset();
   place.meeting = meeting;
@@ -195,7 +195,7 @@ TEST_F(RankRelay, StrangersEndNothing) {
                                   "{\"nonce\":\"short\"}\n",
                                   ""};
   const std::uint16_t number = free_port();
-  const Meeting meeting{"127.0.0.1", number};
+  const Rendezvous meeting{"127.0.0.1", number};
   RankPlace first = place_over_tcp(0, meeting), second = place_over_tcp(1, meeting);
   first.token = second.token = "secret";
   auto strangers = std::async(std::launch::async, [&] {
@@ -263,7 +263,7 @@ TEST_F(RankRelay, AProofThatIsRepeatedIsRefused) {
 }
 
 TEST_F(RankRelay, RanksOfOtherTokensDoNotMeet) {
-  const Meeting meeting{"127.0.0.1", free_port()};
+  const Rendezvous meeting{"127.0.0.1", free_port()};
   RankPlace first = place_over_tcp(0, meeting), second = place_over_tcp(1, meeting), third = second;
   first.token = "secret";
   second.token = "guess";
@@ -307,7 +307,7 @@ class Impostor {
     ::shutdown(listener_, SHUT_RDWR);
     return heard_.get();
   }
-  Meeting meeting() const { return {"127.0.0.1", port_}; }
+  Rendezvous meeting() const { return {"127.0.0.1", port_}; }
 
  private:
   int listener_ = -1;
@@ -380,7 +380,7 @@ pid_t process_of(Body body) {
 
 TEST_F(RankRelay, TheSocketOfAKilledLeaderIsReplacedAndRemovedAtTheEnd) {
   const RankPlace first = place_of(0, 2);
-  const std::filesystem::path socket = meeting_sockets(first).front();
+  const std::filesystem::path socket = rendezvous_sockets(first).front();
   const pid_t child = process_of([&] { lead_ranks(first, command_of(kEcho), kRelayLong); });
   wait_for_file(socket);
   ::kill(child, SIGKILL);
@@ -396,7 +396,7 @@ TEST_F(RankRelay, TheSocketOfALeaderThatRunsIsNotTaken) {
   const RankPlace first = place_of(0, 2);
   auto leader =
       std::async(std::launch::async, [&] { return lead_ranks(first, command_of(kEcho), kRelayLong); });
-  const std::filesystem::path socket = meeting_sockets(first).front();
+  const std::filesystem::path socket = rendezvous_sockets(first).front();
   wait_for_file(socket);
   for (int i = 0; i < 3; ++i) {
     try {
@@ -427,7 +427,7 @@ TEST_F(RankRelay, AFollowerWhoseLeaderIsKilledSaysSo) {
 TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
   RankPlace first = place_of(0, 2), second = place_of(1, 2);
   const std::uint16_t number = free_port();
-  first.meeting = second.meeting = Meeting{"0.0.0.0", number};
+  first.meeting = second.meeting = Rendezvous{"0.0.0.0", number};
   auto group =
       std::async(std::launch::async, [&] { return lead_ranks(first, command_of(kEcho), kRelayLong); });
   std::this_thread::sleep_for(milliseconds(200));

@@ -440,11 +440,11 @@ HtaView::Idle our_idle(const Trace& trace) {
   return idle;
 }
 
-HtaView::Launch our_launch(const Trace& trace, bool of_all) {
+HtaView::Launch our_launch(const Trace& trace, bool summary_records) {
   const ResultView view = view_analysis("launch", trace, option("each"));
   HtaView::Launch sum;
   for (std::size_t row = 0; row < view.rows("each"); ++row) {
-    if (of_all || HtaView::knows_launch_function(view.text("each", row, "function")))
+    if (summary_records || HtaView::knows_launch_function(view.text("each", row, "function")))
       sum.add(view.integer("each", row, "call_ns"), view.integer("each", row, "gpu_ns"),
               view.integer("each", row, "delay_ns"));
   }

@@ -509,7 +509,7 @@ TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
 // never waits, no time: three calls of 6, 5 and 5 us.
 TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
   const Trace trace = read_file("hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz");
-  const Extent extent = whole_extent(trace);
+  const Extent extent = trace_extent(trace);
   const CriticalPath path = hta_critical_path(hta_path_graph(trace, {extent.start_ns, extent.end_ns + 1}));
   const Sums sums(path);
   EXPECT_EQ(sums.of(HtaPathClass::kCpu), 1'025'000 + 16'000);
@@ -538,7 +538,7 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
                            "tracelens__mi210_gpu_only_trace_gpu_only_trace.json.gz"}) {
     const Trace trace = read_file(name);
     const std::vector<Step> all = step_set(trace).steps;
-    const Extent extent = whole_extent(trace);
+    const Extent extent = trace_extent(trace);
     std::vector<Span> windows{{extent.start_ns, extent.end_ns + 1}};
     if (!all.empty()) windows.push_back({all[all.size() / 2].start_ns, all[all.size() / 2].end_ns});
     for (const Span& window : windows) {
@@ -583,16 +583,16 @@ void expect_critical(const TraceIndex& index, Span window) {
   for (const Replay::Link& link : replay.chain()) {
     if (link.kind != Replay::Link::Kind::kWork) continue;
     shorter.duration_ns[link.row] = std::numeric_limits<std::int64_t>::max();
-    without_host.host_gone.push_back(link.time);
+    without_host.host_removed.push_back(link.time);
   }
-  without_host.host_gone = merged(std::move(without_host.host_gone));
+  without_host.host_removed = merged(std::move(without_host.host_removed));
   // Work that overlaps the work behind it on its stream may bind that by its end, and have no link.
   EXPECT_NEAR(static_cast<double>(replay.length_ns(shorter)), static_cast<double>(sum), 1'000);
   EXPECT_EQ(replay.length_ns(without_host), sum);
 }
 
 TEST_F(CriticalPathRealFiles, FillsAndSetsTheTimeOfEveryTrace) {
-  std::size_t with_devices = 0;
+  std::size_t environment_with_devices = 0;
   for (const char* folder : {"traces", "traces2"}) {
     for (const fs::path& file : readable_files(folder)) {
       SCOPED_TRACE(file);
@@ -604,16 +604,16 @@ TEST_F(CriticalPathRealFiles, FillsAndSetsTheTimeOfEveryTrace) {
       } catch (const Error&) {
         continue;  // an archive, or a file without events
       }
-      if (!trace.gpu.empty()) ++with_devices;
+      if (!trace.gpu.empty()) ++environment_with_devices;
       const TraceIndex index(trace);
-      const Extent extent = whole_extent(trace);
+      const Extent extent = trace_extent(trace);
       expect_critical(index, {extent.start_ns, extent.end_ns});
       expect_critical(index, index.window());
       for (const Step& step : index.steps().steps) expect_critical(index, {step.start_ns, step.end_ns});
       if (HasFatalFailure()) return;
     }
   }
-  EXPECT_GE(with_devices, 35U);
+  EXPECT_GE(environment_with_devices, 35U);
 }
 
 /// Traces of one fault each, by their names in cases/trace.

@@ -440,8 +440,7 @@ TEST(Codec, ReadsSchema3WhoseNotesAndOptionsWereTexts) {
   EXPECT_EQ(command.instrument, Instrument::kCommands);
   EXPECT_EQ(command.look, Look::kLast);
   EXPECT_FALSE(records[0].look) << "the others are compared with it";
-  EXPECT_EQ(command.notes,
-            (Notes{{NoteKind::kAsManyAsAsked}, {NoteKind::kBusy, {1.9, 2}, "while measuring"}}));
+  EXPECT_EQ(command.notes, (Notes{{NoteKind::kExactRounds}, {NoteKind::kBusy, {1.9, 2}, "while measuring"}}));
   EXPECT_EQ(command.environment->options.margin, 0.01);
   EXPECT_EQ(command.environment->options.counters, CounterScope::kNone);
   EXPECT_THAT(command.environment->options.no_counters, HasSubstr("this machine does not offer them"));

@@ -35,7 +35,7 @@ const Notes& every_note() {
       {NoteKind::kAboveUnstableLimit, {1.16}},
       {NoteKind::kOtherPages, {0, 0.98}, "read 32 MiB linear, 2 threads"},
       {NoteKind::kTimeCap},
-      {NoteKind::kAsManyAsAsked},
+      {NoteKind::kExactRounds},
       {NoteKind::kBusy, {1.5, 2}, "before measuring, 0.5 of them taken by the hypervisor"},
       {NoteKind::kQuota, {0.5, 2}},
       {NoteKind::kFailedRuns, {2, 40, 3}},

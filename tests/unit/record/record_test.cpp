@@ -190,8 +190,8 @@ TEST(AxisValue, ADeclaredTypeHolds) {
   EXPECT_EQ(text.text(), "0");
   EXPECT_FALSE(text.number());
   EXPECT_NE(text, AxisValue("0"));
-  EXPECT_TRUE(text.is_text_like_another());
-  EXPECT_FALSE(AxisValue("bf16", AxisType::kText).is_text_like_another());
+  EXPECT_TRUE(text.is_ambiguous_text());
+  EXPECT_FALSE(AxisValue("bf16", AxisType::kText).is_ambiguous_text());
   EXPECT_EQ(real.text(), "2");
   EXPECT_FALSE(real.integer());
   EXPECT_EQ(real, AxisValue("2")) << "2.0 is 2";

@@ -9,7 +9,7 @@
 #include "headroom/record/noise.h"
 #include "headroom/report/roofline.h"
 #include "headroom/report/roofline_svg.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/report/text_plot.h"
 #include "headroom/tables/width.h"
 
@@ -155,7 +155,7 @@ TEST(Roofline, AShareOfAPeakImpliesThePeak) {
 }
 
 TEST(RooflineText, ShowsPlotCasesAndRoofs) {
-  const std::string text = roofline_sheet(roofline_of(gemv())).text();
+  const std::string text = roofline_view(roofline_of(gemv())).text();
   EXPECT_THAT(text, HasSubstr("FLOP/byte"));
   EXPECT_THAT(text, HasSubstr("a  gemv D=1024       1.00     40.0  10.0 %  2  40.0  80.0 % "
                               "of read 2 MiB linear, 2 threads"));
@@ -175,9 +175,9 @@ TEST(Roofline, OperationsOnIntegersAreNoFlops) {
     const Json json = roofline_json(roofline);
     EXPECT_EQ(json["cases"][0]["unit"], "GOP/s");
     EXPECT_EQ(json["roofs"][0]["unit"], "GOP/s");
-    EXPECT_THAT(roofline_sheet(roofline).text(), HasSubstr("int8 peak, 2 threads"));
-    EXPECT_THAT(roofline_sheet(roofline).text(), HasSubstr("860 GOP/s"));
-    EXPECT_THAT(roofline_sheet(roofline).text(), Not(HasSubstr("FLOP/s")));
+    EXPECT_THAT(roofline_view(roofline).text(), HasSubstr("int8 peak, 2 threads"));
+    EXPECT_THAT(roofline_view(roofline).text(), HasSubstr("860 GOP/s"));
+    EXPECT_THAT(roofline_view(roofline).text(), Not(HasSubstr("FLOP/s")));
     EXPECT_THAT(roofline_svg(roofline, ""), HasSubstr(": 40.0 GOP/s"));
   }
 }
@@ -185,7 +185,7 @@ TEST(Roofline, OperationsOnIntegersAreNoFlops) {
 TEST(RooflineText, SaysWhenThereAreNoRoofs) {
   std::vector<Record> records = gemv();
   for (Record& one : records) one.limit.reset();
-  EXPECT_THAT(roofline_sheet(roofline_of(records)).text(), HasSubstr("no roofs"));
+  EXPECT_THAT(roofline_view(roofline_of(records)).text(), HasSubstr("no roofs"));
 }
 
 TEST(RooflineSvg, IsWellFormedAndEscapes) {
@@ -346,7 +346,7 @@ TEST(Roofline, SaysWhereARoofIsOfOtherPagesThanACase) {
   EXPECT_THAT(roofline.findings[0], HasSubstr("gemv D=1024 native has 0 %"));
   EXPECT_THAT(roofline.findings[0], HasSubstr("roof memory read, 2 threads has 100 %"));
   EXPECT_THAT(roofline.findings[0], HasSubstr("headroom run limit.read --huge-pages no"));
-  EXPECT_THAT(roofline_sheet(roofline, 0).text(), HasSubstr("--huge-pages no"));
+  EXPECT_THAT(roofline_view(roofline, 0).text(), HasSubstr("--huge-pages no"));
   roof.huge_pages = 0.004;
   EXPECT_THAT(roofline_of(records, {roof}).findings, SizeIs(0));
   roof.huge_pages.reset();

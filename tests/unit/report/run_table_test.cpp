@@ -14,7 +14,7 @@
 #include "headroom/report/metric_text.h"
 #include "headroom/report/roofline.h"
 #include "headroom/report/roofline_svg.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/report/text_plot.h"
 #include "headroom/tables/width.h"
 
@@ -222,22 +222,22 @@ TEST(RunTable, AHeadlineThatIsTheLatencyIsNotShownTwice) {
 }
 
 std::string first_line(const std::vector<Record>& records) {
-  const std::string text = run_sheet(records).text();
+  const std::string text = run_view(records).text();
   return text.substr(0, text.find('\n'));
 }
 
-TEST(RunSheet, SaysHowManyReachTheirTargetAndWhatIsFurthestFromItsLimit) {
+TEST(RunView, SaysHowManyReachTheirTargetAndWhatIsFurthestFromItsLimit) {
   std::vector<Record> records =
       pair_of("gemv", "1024", "bf16", 110, 19, 0.925) + pair_of("gemv", "4096", "int8", 1250, 13.4, 0.25);
   apply_targets(records, std::vector<Target>{{"gemv", "", "", "cpu", Target::Kind::kShareOfLimit, 0.8}});
-  EXPECT_EQ(run_sheet(records).answers(),
+  EXPECT_EQ(run_view(records).answers(),
             (std::vector<std::string>{"1 of 2 cases reaches its target, 1 misses it",
                                       "gemv D=4096 int8 is furthest from its limit: 25.0 % ±1.0"}));
   records[3].limit->interval = Interval{0.2, 0.95, 0.95};
-  EXPECT_THAT(run_sheet(records).text(), HasSubstr("(1 more is not significantly closer)"));
+  EXPECT_THAT(run_view(records).text(), HasSubstr("(1 more is not significantly closer)"));
 }
 
-TEST(RunSheet, WithoutTargetsOrLimitsSaysWhatItTakes) {
+TEST(RunView, WithoutTargetsOrLimitsSaysWhatItTakes) {
   std::vector<Record> records = pair_of("gemv", "1", "int8", 100, 20, 0.9);
   for (Record& record : records) record.limit.reset();
   EXPECT_EQ(first_line(records), "gemv D=1 takes 100 µs ±1.0 %");
@@ -246,19 +246,19 @@ TEST(RunSheet, WithoutTargetsOrLimitsSaysWhatItTakes) {
   EXPECT_EQ(first_line(records + more), "longest of 2 cases is gemv D=2: 300 µs ±1.0 %");
 }
 
-TEST(RunSheet, SaysWhatMakesItsNumbersDoubtful) {
+TEST(RunView, SaysWhatMakesItsNumbersDoubtful) {
   std::vector<Record> one = pair_of("gemv", "1", "int8", 100, 20, 0.9),
                       other = pair_of("gemv", "2", "int8", 100, 20, 0.9);
   for (Record& record : one) record.busy_cpus = 1;
-  EXPECT_THAT(run_sheet(one).text(), HasSubstr("the machine was busy throughout: read shares, not times\n"));
-  EXPECT_THAT(run_sheet(one + other).text(), HasSubstr("the machine was busy in 1 of 2 cases (B)"));
+  EXPECT_THAT(run_view(one).text(), HasSubstr("the machine was busy throughout: read shares, not times\n"));
+  EXPECT_THAT(run_view(one + other).text(), HasSubstr("the machine was busy in 1 of 2 cases (B)"));
   for (Record& record : one) record.limit->unstable = true;
-  EXPECT_THAT(run_sheet(one).text(), HasSubstr("shares are as rough as times"));
+  EXPECT_THAT(run_view(one).text(), HasSubstr("shares are as rough as times"));
   for (Record& record : one) record.stop = StopReason::kMaxTime;
-  EXPECT_THAT(run_sheet(one).text(), HasSubstr("sampling was capped before the precision goal"));
+  EXPECT_THAT(run_view(one).text(), HasSubstr("sampling was capped before the precision goal"));
 }
 
-TEST(RunSheet, SaysFirstWhatFailed) {
+TEST(RunView, SaysFirstWhatFailed) {
   std::vector<Record> records =
       pair_of("gemv", "1", "int8", 100, 20, 0.9) + pair_of("mlp", "2", "int8", 1, 2, 0.9);
   records.pop_back();
@@ -369,16 +369,16 @@ TEST(MetricText, AnIntervalThatIsNotEvenHasNoSignInASentence) {
   Record record;
   record.metric = {"latency", "us", Direction::kLowerIsBetter, 10, {}, {}};
   record.interval = Interval{9, 14};
-  EXPECT_EQ(spread_in_sentence(record), " (9.00 µs–14.0 µs)");
+  EXPECT_EQ(spread_suffix(record), " (9.00 µs–14.0 µs)");
   EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs (9.00 µs–14.0 µs)");
   EXPECT_EQ(metric_number_with_interval(&record), "10.0 (9.00–14.0)");
   record.interval = Interval{9, 11};
-  EXPECT_EQ(spread_in_sentence(record), " ±10.0 %");
+  EXPECT_EQ(spread_suffix(record), " ±10.0 %");
   EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs ±1.00 µs");
   record.interval = Interval{-10, 30};
   EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs ±20.0 µs") << "a difference may be below zero";
   record.interval.reset();
-  EXPECT_EQ(spread_in_sentence(record), "");
+  EXPECT_EQ(spread_suffix(record), "");
   EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs ±?");
 }
 
@@ -410,95 +410,95 @@ Record with_limit(double fraction, std::optional<Interval> interval) {
   return record;
 }
 
-TEST(NoiseMarks, ACleanRecordHasNone) {
+TEST(CaseFlags, ACleanRecordHasNone) {
   Record record = with_limit(0.9, Interval{0.89, 0.91, 0.95});
   record.stop = StopReason::kPrecision;
   record.samples = {{1, 1, 0, {1, 2}, {0, 1}, {}}};
   record.samples[0].noise.resize(2);
-  EXPECT_EQ(letters(noise_marks(record)), "");
-  EXPECT_EQ(marks_legend({}), "");
+  EXPECT_EQ(flag_letters(case_flags(record)), "");
+  EXPECT_EQ(flags_legend({}), "");
 }
 
-TEST(NoiseMarks, AboveTheLimitOnlyBeyondTheInterval) {
-  EXPECT_EQ(letters(noise_marks(with_limit(1.02, Interval{0.99, 1.05, 0.95}))), "");
-  EXPECT_EQ(letters(noise_marks(with_limit(1.02, Interval{1.01, 1.05, 0.95}))), "A");
-  EXPECT_EQ(letters(noise_marks(with_limit(1.02, std::nullopt))), "A");
+TEST(CaseFlags, AboveTheLimitOnlyBeyondTheInterval) {
+  EXPECT_EQ(flag_letters(case_flags(with_limit(1.02, Interval{0.99, 1.05, 0.95}))), "");
+  EXPECT_EQ(flag_letters(case_flags(with_limit(1.02, Interval{1.01, 1.05, 0.95}))), "A");
+  EXPECT_EQ(flag_letters(case_flags(with_limit(1.02, std::nullopt))), "A");
 }
 
-TEST(NoiseMarks, SayWhereALimitIsOfOtherPages) {
+TEST(CaseFlags, SayWhereALimitIsOfOtherPages) {
   Record record = with_limit(0.9, Interval{0.89, 0.91, 0.95});
   record.notes = {{NoteKind::kSteal, {5, 10}}, "pages: a sentence is not looked into"};
-  EXPECT_EQ(letters(noise_marks(record)), "");
+  EXPECT_EQ(flag_letters(case_flags(record)), "");
   record.notes.push_back({NoteKind::kOtherPages, {0, 1}, "read"});
-  EXPECT_EQ(letters(noise_marks(record)), "P");
+  EXPECT_EQ(flag_letters(case_flags(record)), "P");
 }
 
-TEST(NoiseMarks, StealCountsFromATenthOfTheSamples) {
+TEST(CaseFlags, StealCountsFromATenthOfTheSamples) {
   Record record;
   record.samples.resize(1);
   record.samples[0].values.assign(20, 1);
   record.samples[0].noise.resize(20);
   record.samples[0].noise.set(3, {.steal_ms = 10});
-  EXPECT_EQ(letters(noise_marks(record)), "");
+  EXPECT_EQ(flag_letters(case_flags(record)), "");
   record.samples[0].noise.set(4, {.steal_ms = 10});
-  EXPECT_EQ(letters(noise_marks(record)), "S");
+  EXPECT_EQ(flag_letters(case_flags(record)), "S");
 }
 
-TEST(NoiseMarks, ADeviceHeldDownCountsFromATenthOfTheSamples) {
+TEST(CaseFlags, ADeviceHeldDownCountsFromATenthOfTheSamples) {
   Record record;
   record.samples.resize(1);
   record.samples[0].values.assign(20, 1);
   record.samples[0].device.resize(20);
   for (DeviceNoise& device : record.samples[0].device) device.throttle = 0x002;
   record.samples[0].device[3].throttle = 0x004;
-  EXPECT_EQ(letters(noise_marks(record)), "") << "clocks that somebody chose do not disturb";
+  EXPECT_EQ(flag_letters(case_flags(record)), "") << "clocks that somebody chose do not disturb";
   record.samples[0].device[4].throttle = 0x042;
-  EXPECT_EQ(letters(noise_marks(record)), "H");
+  EXPECT_EQ(flag_letters(case_flags(record)), "H");
 }
 
-TEST(NoiseMarks, EachStopReasonAndWarmup) {
+TEST(CaseFlags, EachStopReasonAndWarmup) {
   Record record;
   record.stop = StopReason::kMaxTime;
-  EXPECT_EQ(letters(noise_marks(record)), "T");
+  EXPECT_EQ(flag_letters(case_flags(record)), "T");
   record.stop = StopReason::kMaxSamples;
-  EXPECT_EQ(letters(noise_marks(record)), "T");
+  EXPECT_EQ(flag_letters(case_flags(record)), "T");
   record.stop = StopReason::kInterrupted;
-  EXPECT_EQ(letters(noise_marks(record)), "I");
+  EXPECT_EQ(flag_letters(case_flags(record)), "I");
   record.stop = StopReason::kRunnerLost;
   record.samples = {{1, 1, 2, {3, 2, 1}, {}, {}}};
   record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 20, 0.5, std::nullopt, true};
-  EXPECT_EQ(letters(noise_marks(record)), "UWL");
+  EXPECT_EQ(flag_letters(case_flags(record)), "UWL");
 }
 
-TEST(NoiseMarks, AMachineThatWasBusyBeforehand) {
+TEST(CaseFlags, AMachineThatWasBusyBeforehand) {
   Record record;
   record.notes = {{NoteKind::kWarmUp, {3}}};
-  EXPECT_EQ(letters(noise_marks(record)), "");
+  EXPECT_EQ(flag_letters(case_flags(record)), "");
   record.busy_cpus = 2.0;
-  EXPECT_EQ(letters(noise_marks(record)), "B");
+  EXPECT_EQ(flag_letters(case_flags(record)), "B");
 }
 
-TEST(NoiseMarks, AQuotaAndACapThatWasAskedFor) {
+TEST(CaseFlags, AQuotaAndACapThatWasAskedFor) {
   Record record;
   record.stop = StopReason::kMaxSamples;
   record.notes = {"as many runs as were asked for", "quota: a sentence is not looked into"};
-  EXPECT_EQ(letters(noise_marks(record)), "T");
-  record.notes = {{NoteKind::kAsManyAsAsked}, {NoteKind::kQuota, {0.5, 2}}};
-  EXPECT_EQ(letters(noise_marks(record)), "Q");
+  EXPECT_EQ(flag_letters(case_flags(record)), "T");
+  record.notes = {{NoteKind::kExactRounds}, {NoteKind::kQuota, {0.5, 2}}};
+  EXPECT_EQ(flag_letters(case_flags(record)), "Q");
 }
 
-TEST(NoiseMarks, AFailedCaseHasNone) {
+TEST(CaseFlags, AFailedCaseHasNone) {
   Record record;
   record.outcome = {Outcome::Kind::kFailed, "killed"};
   record.stop = StopReason::kRunnerLost;
-  EXPECT_EQ(letters(noise_marks(record)), "");
+  EXPECT_EQ(flag_letters(case_flags(record)), "");
 }
 
 TEST(MarksLegend, ExplainsEachLetterOnce) {
-  NoiseMarks marks;
-  for (const Mark mark : {Mark::kLimitUnstable, Mark::kCapped, Mark::kCapped})
-    marks.set(static_cast<std::size_t>(mark));
-  EXPECT_EQ(marks_legend(marks),
+  CaseFlags flags;
+  for (const CaseFlag flag : {CaseFlag::kLimitUnstable, CaseFlag::kCapped, CaseFlag::kCapped})
+    flags.set(static_cast<std::size_t>(flag));
+  EXPECT_EQ(flags_legend(flags),
             "  U  the limit itself moved by more than 10 % between its quartiles\n"
             "  T  stopped by the cap on time or samples before the precision goal\n");
 }
@@ -564,11 +564,11 @@ TEST(CountedWork, OfACaseInCachesOrByMissesIsNoFinding) {
 TEST(CountedWork, TheLargestDifferenceIsSaidFirstAndTheOthersBelow) {
   auto records = counted({1.2e6, 1.2e6, 1.2e6});
   for (Record& more : counted({0.3e6, 0.3e6, 0.3e6}, 0, "2048")) records.push_back(std::move(more));
-  const std::string text = run_sheet(records).text();
+  const std::string text = run_view(records).text();
   EXPECT_LT(text.find("gemv D=2048 native moves"), text.find("counted, per iteration"));
   EXPECT_GT(text.find("gemv D=1024 native moves"), text.find("counted, per iteration"));
   EXPECT_THAT(text, AllOf(HasSubstr("(1 more below)"), HasSubstr("from memory: bytes moved")));
-  EXPECT_THAT(run_sheet({records[0], records[1]}).text(), Not(HasSubstr("counted")));
+  EXPECT_THAT(run_view({records[0], records[1]}).text(), Not(HasSubstr("counted")));
 }
 
 TEST(CountedWork, IsWhereTheRooflineHasItsPoint) {

@@ -235,8 +235,8 @@ TEST(Protocol, DescriptionsHaveBounds) {
     }
     return list;
   };
-  EXPECT_EQ(refused(described(kMostExperiments)), "nothing was thrown");
-  EXPECT_THAT(refused(described(kMostExperiments + 1)), HasSubstr("10001 experiments, more than 10000"));
+  EXPECT_EQ(refused(described(kMaxExperiments)), "nothing was thrown");
+  EXPECT_THAT(refused(described(kMaxExperiments + 1)), HasSubstr("10001 experiments, more than 10000"));
   Json twice = Json::array();
   twice.push_back(one);
   twice.push_back(one);

@@ -168,7 +168,8 @@ TEST(Conversation, LooksUpWhileItWaitsAndWithholdsReplies) {
   Registry registry = sample_registry();
   std::atomic<int> looks = 0, asked = 0;
   std::thread runner([&, channel = std::move(theirs)]() mutable {
-    converse(std::move(channel), registry, "sample", {}, {[&] { ++looks; }, [&] { return ++asked > 1; }});
+    serve_connection(std::move(channel), registry, "sample", {},
+                     {[&] { ++looks; }, [&] { return ++asked > 1; }});
   });
   std::string line;
   ASSERT_EQ(ours.read_line(line, milliseconds(10'000)), Channel::Status::kLine);

@@ -72,7 +72,7 @@ TEST(CaseRecords, AxesHaveTheirDeclaredTypes) {
   result.cases[0].planned.spec.types = {AxisType::kAsWritten, AxisType::kText, AxisType::kReal};
   const AxisValues axes = records_of(result)[0].axes;
   EXPECT_EQ(axes[0].second.boolean(), true);
-  EXPECT_TRUE(axes[1].second.is_text_like_another());
+  EXPECT_TRUE(axes[1].second.is_ambiguous_text());
   EXPECT_TRUE(axes[2].second.number() && !axes[2].second.integer());
   EXPECT_EQ(axes[3].second.integer(), 0);
 }

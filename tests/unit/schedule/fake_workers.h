@@ -32,8 +32,8 @@ struct FakeCase {
   std::optional<Precision> sums_in{};
   std::vector<double> columns{};  ///< per sample
   std::vector<std::string> column_names{};
-  std::vector<Conclusion> told{};  ///< sent after the last sample
-  double conclude_ns = 0;          ///< how long that takes
+  std::vector<Conclusion> reported{};  ///< sent after the last sample
+  double conclude_ns = 0;              ///< how long that takes
   bool verified = false;
   CountReply counts{};         ///< per iteration
   bool lost_in_count = false;  ///< counting kills the runner
@@ -71,7 +71,7 @@ class FakeWorkers final : public Workers {
     return *workers_[runner];
   }
   double start_ns(std::size_t) const override { return starting_ns; }
-  void answer_by(double ns) override { deadline_ns = ns; }
+  void set_deadline(double ns) override { deadline_ns = ns; }
   void stop(std::size_t runner) override {
     workers_.at(runner).reset();
     events.push_back({'x', runner, ""});
@@ -156,7 +156,7 @@ class FakeWorkers final : public Workers {
       const std::string name = names.at(id);
       release(id);
       all.take(all.cases[name].conclude_ns);
-      return all.cases[name].told;
+      return all.cases[name].reported;
     }
 
     FakeWorkers& all;

@@ -58,20 +58,20 @@ TEST(GroupRun, WhatACaseSaysInTheEndIsOfItsRecords) {
   GroupFixture fixture(1);
   fixture.settings.stop.min_samples = fixture.settings.stop.max_samples = 8;
   const std::vector<double> values{9, 1, 2, 3, 4, 5, 6, 7, 8};
-  fixture.workers.cases["dot/a@0"].told = {
+  fixture.workers.cases["dot/a@0"].reported = {
       {"", {{"end", "well"}}, {{"depth", "1", values, {{"of", "it"}}, {{"bytes", 4096}}}}}};
   const auto records = case_records(fixture.run({planned_case("a")}), {"fake"}, nullptr);
-  const Record& told = records.back();
-  EXPECT_EQ(told.metric.name, "depth");
-  EXPECT_EQ(told.metric.extra_info.at("of"), "it");
-  EXPECT_EQ(told.metric.numbers, (NumberMap{{"bytes", 4096}}));
-  EXPECT_EQ(told.model.extra_info.at("end"), "well");
-  EXPECT_THAT(told.samples.at(0).values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  const Record& reported = records.back();
+  EXPECT_EQ(reported.metric.name, "depth");
+  EXPECT_EQ(reported.metric.extra_info.at("of"), "it");
+  EXPECT_EQ(reported.metric.numbers, (NumberMap{{"bytes", 4096}}));
+  EXPECT_EQ(reported.model.extra_info.at("end"), "well");
+  EXPECT_THAT(reported.samples.at(0).values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
 }
 
 TEST(GroupRun, ACaseThatFailsInTheEndHasFailed) {
   GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].told = {{"they have drifted apart"}};
+  fixture.workers.cases["dot/a@0"].reported = {{"they have drifted apart"}};
   const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
   EXPECT_EQ(result.cases[0].outcome.reason, "they have drifted apart");
   EXPECT_TRUE(result.cases[1].alive());
@@ -79,7 +79,7 @@ TEST(GroupRun, ACaseThatFailsInTheEndHasFailed) {
 
 TEST(GroupRun, AWrongAnswerInTheEndThatIsKeptFlagsItsRecord) {
   GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].told = {{"", {}, {}, "after its samples: wrong"}};
+  fixture.workers.cases["dot/a@0"].reported = {{"", {}, {}, "after its samples: wrong"}};
   const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
   const auto records = case_records(result, {"fake"}, nullptr);
   EXPECT_TRUE(records.front().kept_wrong);
@@ -104,8 +104,8 @@ TEST(GroupRun, ACaseThatTheTimeEndsBeforeItsLastCheckIsNotVerified) {
 
 TEST(GroupRun, SettingsThatACaseChangedAreInItsNotes) {
   GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].told = {{"", {}, {}, "", {"the signal mask"}},
-                                           {"", {}, {}, "", {"the signal mask"}}};
+  fixture.workers.cases["dot/a@0"].reported = {{"", {}, {}, "", {"the signal mask"}},
+                                               {"", {}, {}, "", {"the signal mask"}}};
   const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
   const auto notes_of = [&](std::size_t index) {
     return sentences(noise_notes(result.cases.at(index), std::nullopt, StopReason::kPrecision));
@@ -536,9 +536,9 @@ TEST_F(Counting, LeavesTheSeriesThatACaseTellsThoseOfItsSamples) {
   GroupResult result = group.run({planned_case("native")});
   const std::uint64_t after = result.cases[0].calls_after;
   ASSERT_GT(after, 0U);
-  std::vector<double> told{-1, 1, 2, 3};  // one of the warm-up, then those of the samples
-  told.resize(told.size() + after, 99);
-  result.cases[0].told = {Conclusion{"", {}, {{"loss", "1", told, {}}}}};
+  std::vector<double> reported{-1, 1, 2, 3};  // one of the warm-up, then those of the samples
+  reported.resize(reported.size() + after, 99);
+  result.cases[0].reported = {Conclusion{"", {}, {{"loss", "1", reported, {}}}}};
   EXPECT_EQ(record(result, "loss")->samples.at(0).values, (std::vector<double>{1, 2, 3}));
 }
 

@@ -154,7 +154,7 @@ TEST(Plan, ThreadsAreComparedAsAskedForElseAsDeclared) {
   Selection selection;
   selection.default_threads = 8;
   EXPECT_THAT(threads_of(selection), ElementsAre(1, 2));
-  EXPECT_EQ(most_threads(plan(offers, selection)), 2);
+  EXPECT_EQ(max_threads(plan(offers, selection)), 2);
   EXPECT_EQ(plan(one_runner(), selection)[0].cases[0].spec.threads, 8);
   selection.threads = {4, 1};
   EXPECT_THAT(threads_of(selection), ElementsAre(4, 1));
@@ -162,7 +162,7 @@ TEST(Plan, ThreadsAreComparedAsAskedForElseAsDeclared) {
 
 TEST(Plan, CompanyMeasuresWhatOthersHave) {
   RunnerOffer company{"native", {gemv(), layer_norm()}, false};
-  company.is_company = true;
+  company.is_companion = true;
   const std::vector<RunnerOffer> offers{{"mine", {layer_norm()}, false}, company};
   const auto groups = plan(offers, {});
   EXPECT_THAT(titles(groups), ElementsAre("layer_norm dtype=bf16"));

@@ -113,7 +113,8 @@ TEST(CollectiveRecords, WhatWasNotMeasuredHasItsReason) {
 TEST(CollectiveRecords, ACompositionIsSaid) {
   GroupResult result = four_ranks(50);
   result.cases[0].info.notes["composed of"] = "all_to_all, then a sum on each rank";
-  EXPECT_EQ(collective_records_of(result)[0].model.extra_info.at("composed of"), "all_to_all, then a sum on each rank");
+  EXPECT_EQ(collective_records_of(result)[0].model.extra_info.at("composed of"),
+            "all_to_all, then a sum on each rank");
 }
 
 /// The all-reduce of 1 MiB on 4 ranks is at a tenth of its limit.
@@ -182,7 +183,7 @@ GroupResult two_training_ranks() {
   // Includes warm-up.
   const std::vector<double> launched{9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   for (int rank = 0; rank < 2; ++rank) {
-    track.told.push_back(
+    track.reported.push_back(
         {"", {}, {{"bucket 0 launched", "us", launched, {}, {{"bytes", 4096}, {"tensors", 3}}}}});
   }
   result.cases.push_back(std::move(track));

@@ -200,7 +200,7 @@ TEST_F(RunnerProcesses, AFleetRefusesOneThatCannotSayWhatItOffers) {
   }
 }
 
-struct ToldGroups : Observer {
+struct RecordedGroups : Observer {
   void progress(const Progress& progress) override {
     const std::string place = std::to_string(progress.group) + "/" + std::to_string(progress.groups);
     if (places.empty() || places.back() != place) places.push_back(place);
@@ -234,7 +234,7 @@ TEST_F(RunnerProcesses, ARunnerThatDoesNotStartInTimeIsARowBesideThoseOfTheOther
   request.selection.names = {"copy"};
   request.run_time_ns = 8e9;
   Session session(request, std::make_shared<const Environment>(), interrupted);
-  ToldGroups told;
+  RecordedGroups told;
   session.run(session.groups(), told);
   EXPECT_THAT(told.reasons, testing::ElementsAre("odd", "odd",
                                                  "not reached within --max-time 8.00 s: the runner had not "
@@ -244,7 +244,7 @@ TEST_F(RunnerProcesses, ARunnerThatDoesNotStartInTimeIsARowBesideThoseOfTheOther
   request.run_time_ns = 0;
   Session alone(request, std::make_shared<const Environment>(), interrupted);
   EXPECT_THAT(alone.groups(), testing::IsEmpty());
-  ToldGroups row;
+  RecordedGroups row;
   alone.run(alone.groups(), row);
   EXPECT_THAT(row.sizes, testing::ElementsAre(1U));
 }
@@ -254,7 +254,7 @@ TEST_F(RunnerProcesses, AFirstLookHasATimeForEachGroup) {
   request.runners = {script("skips", skipping_runner())};
   request.group_time = {0, 0, "--quick"};
   Session session(request, std::make_shared<const Environment>(), interrupted);
-  ToldGroups told;
+  RecordedGroups told;
   session.run(session.groups(), told);
   EXPECT_THAT(told.reasons, testing::ElementsAre(HasSubstr("of --quick (--max-time gives more)"),
                                                  HasSubstr("not reached")));
@@ -264,7 +264,7 @@ TEST_F(RunnerProcesses, ASessionHandsTheCompleteRecordsOfEachGroupToItsObserver)
   SessionRequest request;
   request.runners = {script("skips", skipping_runner())};
   Session session(request, std::make_shared<const Environment>(), interrupted);
-  ToldGroups told;
+  RecordedGroups told;
   session.run(session.groups(), told, [](std::vector<Record>& records) {
     for (Record& record : records) record.outcome.reason += ", completed";
   });
@@ -275,8 +275,8 @@ TEST_F(RunnerProcesses, ASessionHandsTheCompleteRecordsOfEachGroupToItsObserver)
 
 TEST(BlasEnvironment, IsTheSameObjectWhereNoRunnerTellsOfOne) {
   const auto environment = std::make_shared<const Environment>();
-  EXPECT_EQ(with_blas(environment, {RunnerOffer{}}), environment);
-  EXPECT_EQ(with_blas(nullptr, {RunnerOffer{}}), nullptr);
+  EXPECT_EQ(environment_with_blas(environment, {RunnerOffer{}}), environment);
+  EXPECT_EQ(environment_with_blas(nullptr, {RunnerOffer{}}), nullptr);
 }
 
 TEST(BlasEnvironment, HasTheBlasOfTheRunnerUnderItsLabel) {
@@ -284,7 +284,7 @@ TEST(BlasEnvironment, HasTheBlasOfTheRunnerUnderItsLabel) {
   RunnerOffer offer;
   offer.label = "torch";
   offer.blas = BlasLibrary{"MKL", "2024.2", "/venv/libtorch_cpu.so"};
-  const auto completed = with_blas(environment, {RunnerOffer{}, offer});
+  const auto completed = environment_with_blas(environment, {RunnerOffer{}, offer});
   EXPECT_EQ(completed->dependencies.at("BLAS").extra_info.at("runner"), "torch");
   EXPECT_EQ(completed->dependencies.at("BLAS").version, "2024.2");
   EXPECT_TRUE(environment->dependencies.empty()) << "the one that was given stays as it is";
@@ -292,8 +292,8 @@ TEST(BlasEnvironment, HasTheBlasOfTheRunnerUnderItsLabel) {
 
 TEST(DeviceEnvironment, IsTheSameObjectWhereNoRunnerHasADevice) {
   const auto environment = std::make_shared<const Environment>();
-  EXPECT_EQ(with_devices(environment, {RunnerOffer{}}), environment);
-  EXPECT_EQ(with_devices(nullptr, {RunnerOffer{}}), nullptr);
+  EXPECT_EQ(environment_with_devices(environment, {RunnerOffer{}}), environment);
+  EXPECT_EQ(environment_with_devices(nullptr, {RunnerOffer{}}), nullptr);
 }
 
 TEST(DeviceEnvironment, TheMachineHasTheGpusOfTheRunnerThatTellsOfThem) {
@@ -310,7 +310,7 @@ TEST(DeviceEnvironment, TheMachineHasTheGpusOfTheRunnerThatTellsOfThem) {
   offer.devices[0].driver = "580.95.05";
   offer.devices[0].l2_bytes = 60 << 20;
   offer.devices[0].power_limit_w = 700;
-  const auto completed = with_devices(environment, {RunnerOffer{}, offer});
+  const auto completed = environment_with_devices(environment, {RunnerOffer{}, offer});
   EXPECT_EQ(completed->fingerprint, "zen4-2c-1");
   const Environment::Runner& machine = completed->machines.at(0);
   EXPECT_EQ(machine.name, "cpu");

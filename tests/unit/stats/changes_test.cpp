@@ -126,9 +126,9 @@ TEST(LevelShift, MostValuesEqual) {
 
 TEST(LevelShift, PlaceIsWhereTwoLevelsFit) {
   Values values{1, 2, 1, 2, 1, 2, 1, 2, 6, 7, 6, 7, 6};
-  for (const std::size_t near : {5, 8, 10}) EXPECT_EQ(best_step_place(values, near), 8u) << near;
+  for (const std::size_t near : {5, 8, 10}) EXPECT_EQ(best_step_index(values, near), 8u) << near;
   values[2] = 1e6;  // one spike does not move it
-  EXPECT_EQ(best_step_place(values, 9), 8u);
+  EXPECT_EQ(best_step_index(values, 9), 8u);
 }
 
 template <typename Series>
@@ -297,7 +297,7 @@ TEST(ChangePoints, AStepOfRoundingIsNone) {
   for (const double by : {ulp, -ulp, 1e-12, -1e-10}) {
     EXPECT_TRUE(change_points(stepped(by)).empty()) << by;
     EXPECT_FALSE(suspected_change(stepped(by), {})) << by;
-    EXPECT_EQ(parts_that_differ(stepped(by), std::vector<ChangePoint>{{20, 9}}, 0).size(), 1u) << by;
+    EXPECT_EQ(differing_parts(stepped(by), std::vector<ChangePoint>{{20, 9}}, 0).size(), 1u) << by;
   }
   for (const double by : {1e-8, -1e-6}) EXPECT_EQ(change_points(stepped(by)).size(), 1u) << by;
   Values both = stepped(ulp);  // and a change that the steps of rounding must not hide
@@ -398,12 +398,12 @@ TEST(SeriesParts, ChangesOfLessThanTheLeastAreLeftOut) {
   for (int i = 0; i < 90; ++i) values.push_back((i < 30 ? 100 : i < 60 ? 101 : 120) + 0.01 * (i * 7 % 11));
   const auto changes = change_points(values);
   ASSERT_EQ(changes.size(), 2u);
-  EXPECT_EQ(parts_that_differ(values, changes, 0).size(), 3u);
-  const auto parts = parts_that_differ(values, changes, 0.05);
+  EXPECT_EQ(differing_parts(values, changes, 0).size(), 3u);
+  const auto parts = differing_parts(values, changes, 0.05);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].begin, 60u);
-  EXPECT_EQ(parts_that_differ(values, changes, 0.5).size(), 1u);
-  EXPECT_TRUE(parts_that_differ({}, {}, 0.5).empty());
+  EXPECT_EQ(differing_parts(values, changes, 0.5).size(), 1u);
+  EXPECT_TRUE(differing_parts({}, {}, 0.5).empty());
 }
 
 TEST(LineFit, FindsTheLineThatMadeThePoints) {

@@ -56,7 +56,7 @@ void tolerant(Take&& take) {
 void take_cache_run(std::string_view bytes) {
   tolerant([&] {
     const ShownCacheRun shown = cache_run_from_json(parse_json(std::string(bytes), "strange"), "strange");
-    static_cast<void>(cache_sheet(shown.request, shown.run).text());
+    static_cast<void>(cache_view(shown.request, shown.run).text());
     const Json once = cache_run_json(shown.request, shown.run);
     const ShownCacheRun again = cache_run_from_json(once, "written");
     require(cache_run_json(again.request, again.run) == once, "the run of a cache changed by being kept");

@@ -148,18 +148,18 @@ TEST(Table, EscapesMarkupInMarkdown) {
   EXPECT_EQ(Table({{"layer_norm"}}).row({"a\nb\tc"}).markdown(), "| layer_norm |\n| --- |\n| a b c |\n");
 }
 
-TEST(Sheet, EscapesMarkupInMarkdown) {
+TEST(View, EscapesMarkupInMarkdown) {
   for (const std::string& name : kNamesWithMarkup) {
-    const std::string answer = Sheet().answer(name).text({.markdown = true});
+    const std::string answer = View().answer(name).text({.markdown = true});
     EXPECT_EQ(as_shown(answer.substr(0, answer.size() - 3)), name);
-    const std::string note = Sheet().notes(name).text({.markdown = true});
+    const std::string note = View().notes(name).text({.markdown = true});
     EXPECT_EQ(as_shown(note.substr(0, note.size() - 1)), name);
-    const std::string title = Sheet().title(name).text({.markdown = true});
+    const std::string title = View().title(name).text({.markdown = true});
     EXPECT_EQ(as_shown(title.substr(4, title.size() - 5)), name);
-    EXPECT_EQ(Sheet().drawing(name).text({.markdown = true}), "```\n" + name + "\n```\n");
+    EXPECT_EQ(View().drawing(name).text({.markdown = true}), "```\n" + name + "\n```\n");
   }
-  EXPECT_EQ(Sheet().drawing("```\n<b>").text({.markdown = true}), "````\n```\n<b>\n````\n");
-  EXPECT_EQ(Sheet().notes("- one\n- two").text({.markdown = true}), "- one\n- two\n") << "a list stays one";
+  EXPECT_EQ(View().drawing("```\n<b>").text({.markdown = true}), "````\n```\n<b>\n````\n");
+  EXPECT_EQ(View().notes("- one\n- two").text({.markdown = true}), "- one\n- two\n") << "a list stays one";
 }
 
 TEST(Table, ShowsNoColumnThatSaysNothingAndOnceWhatAllRowsShare) {
@@ -193,29 +193,29 @@ TEST(Table, ColoursOnlyWhatIsTonedAndOnlyWhereAsked) {
   EXPECT_THAT(table.text(), ::testing::Not(::testing::HasSubstr("\033")));
 }
 
-TEST(Sheet, SaysTheAnswerFirstThenTablesThenNotes) {
+TEST(View, SaysTheAnswerFirstThenTablesThenNotes) {
   Table table({{"case"}, {"time", Align::kRight}});
   table.row({"a", "1 s"});
-  Sheet sheet;
-  sheet.title("times").table(table).notes("  B  busy\n").answer("a takes 1 s").table(Table({{"empty"}}));
-  EXPECT_EQ(sheet.text(), "a takes 1 s\n\ntimes\ncase  time\n──────────\na      1 s\n  B  busy\n");
-  EXPECT_EQ(sheet.text({.markdown = true}),
+  View view;
+  view.title("times").table(table).notes("  B  busy\n").answer("a takes 1 s").table(Table({{"empty"}}));
+  EXPECT_EQ(view.text(), "a takes 1 s\n\ntimes\ncase  time\n──────────\na      1 s\n  B  busy\n");
+  EXPECT_EQ(view.text({.markdown = true}),
             "a takes 1 s  \n\n### times\n\n| case | time |\n| --- | ---: |\n| a | 1 s |\n\n  B  busy\n");
-  EXPECT_EQ(sheet.answers(), std::vector<std::string>{"a takes 1 s"});
+  EXPECT_EQ(view.answers(), std::vector<std::string>{"a takes 1 s"});
 }
 
-TEST(Sheet, WrapsAtWordEndsBelowTheFirstWord) {
-  EXPECT_EQ(Sheet().notes("  B  one two three\n- four five\n").text({.width = 12}),
+TEST(View, WrapsAtWordEndsBelowTheFirstWord) {
+  EXPECT_EQ(View().notes("  B  one two three\n- four five\n").text({.width = 12}),
             "  B  one two\n     three\n- four five\n");
-  EXPECT_EQ(Sheet().answer("one two three").text({.width = 9}), "one two\nthree\n");
-  EXPECT_EQ(Sheet().answer("unbreakable").text({.width = 4}), "unbreakable\n");
+  EXPECT_EQ(View().answer("one two three").text({.width = 9}), "one two\nthree\n");
+  EXPECT_EQ(View().answer("unbreakable").text({.width = 4}), "unbreakable\n");
   const std::string prose =
-      Sheet().answer(std::string(60, 'a') + " " + std::string(60, 'b')).text({.width = 200});
+      View().answer(std::string(60, 'a') + " " + std::string(60, 'b')).text({.width = 200});
   EXPECT_EQ(prose.find('\n'), 60U) << "lines of prose are no wider than people read";
 }
 
-TEST(Sheet, SpellsWhatCouldSteerATerminal) {
-  const std::string text = Sheet().answer("\033[2J").notes("\033]0;x").title("\x07").drawing("\033c").text();
+TEST(View, SpellsWhatCouldSteerATerminal) {
+  const std::string text = View().answer("\033[2J").notes("\033]0;x").title("\x07").drawing("\033c").text();
   EXPECT_THAT(text,
               ::testing::Not(::testing::AnyOf(::testing::HasSubstr("\033"), ::testing::HasSubstr("\x07"))));
 }

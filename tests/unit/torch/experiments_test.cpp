@@ -141,9 +141,13 @@ TEST(PlacedExperiments, AreRightForWhatTheySumInWithoutOnednn) {
       EXPECT_LE(info.max_error, info.tolerance);
       ASSERT_TRUE(info.sums_in);
       const double exact = one.experiment.ends_with("gemv") ? GemvWorkload::kTolerance.relative : 12 * 0x1p-8;
-      if (info.sums_in == Precision::kF32) { EXPECT_LE(info.tolerance, exact) << "not loosened"; }
+      if (info.sums_in == Precision::kF32) {
+        EXPECT_LE(info.tolerance, exact) << "not loosened";
+      }
       // The error proves that sums are in bf16.
-      if (info.sums_in == Precision::kBf16) { EXPECT_GT(info.max_error, GemvWorkload::kTolerance.relative); }
+      if (info.sums_in == Precision::kBf16) {
+        EXPECT_GT(info.max_error, GemvWorkload::kTolerance.relative);
+      }
     }
   }
 #if !HEADROOM_TORCH_AT_LEAST(2, 0)
@@ -352,12 +356,12 @@ TEST(CollectiveData, WhatWasFilledIsRightInEveryType) {
   for (const char* dtype : kDtypes) {
     at::Tensor data = at::zeros({257}, at::TensorOptions().dtype(collective_scalar_type(dtype)));
     fill_with(data, expected);
-    EXPECT_EQ(what_is_wrong(data, expected), "") << dtype;
+    EXPECT_EQ(mismatch_text(data, expected), "") << dtype;
     data[12] = expected(12) + 1;
-    EXPECT_EQ(what_is_wrong(data, expected).substr(0, 20), "element 12 of 257 is") << dtype;
-    EXPECT_NE(what_is_wrong(data, expected).find("(1 is wrong)"), std::string::npos) << dtype;
+    EXPECT_EQ(mismatch_text(data, expected).substr(0, 20), "element 12 of 257 is") << dtype;
+    EXPECT_NE(mismatch_text(data, expected).find("(1 is wrong)"), std::string::npos) << dtype;
     poison(data);
-    EXPECT_NE(what_is_wrong(data, expected).find("(257 are wrong)"), std::string::npos) << dtype;
+    EXPECT_NE(mismatch_text(data, expected).find("(257 are wrong)"), std::string::npos) << dtype;
   }
 }
 

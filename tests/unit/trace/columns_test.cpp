@@ -271,16 +271,16 @@ TEST(ShortName, IsNeverEmptyForBracketsThatDoNotMatch) {
 
 TEST(TellingName, HasTheFunctorOfAGenericKernel) {
   EXPECT_EQ(
-      telling_name("void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)"),
+      readable_name("void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)"),
       "vectorized_elementwise_kernel<AddFunctor>");
   EXPECT_EQ(
-      telling_name(
+      readable_name(
           "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>"),
       "reduce_kernel<MeanOps>");
-  EXPECT_EQ(telling_name("void cutlass::Kernel<cutlass::SomeFunctor>(int)"), "Kernel");
-  EXPECT_EQ(telling_name("_ZN2ck16tensor_operation6device4gemmINS_13tensor_layout4copyE"), "gemm");
-  EXPECT_EQ(telling_name("volta_sgemm_128x32_nt"), "volta_sgemm_128x32_nt");
-  EXPECT_EQ(telling_name(""), "");
+  EXPECT_EQ(readable_name("void cutlass::Kernel<cutlass::SomeFunctor>(int)"), "Kernel");
+  EXPECT_EQ(readable_name("_ZN2ck16tensor_operation6device4gemmINS_13tensor_layout4copyE"), "gemm");
+  EXPECT_EQ(readable_name("volta_sgemm_128x32_nt"), "volta_sgemm_128x32_nt");
+  EXPECT_EQ(readable_name(""), "");
 }
 
 TEST(Spans, MergedIsTheUnionInOrder) {

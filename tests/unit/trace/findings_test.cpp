@@ -845,11 +845,11 @@ StepShares shares_of_a_step() {
   StepShares shares;
   shares.step_ns = 10e6;
   shares.steps = 3;
-  shares.known = DeviceTimeKnown::kYes;
+  shares.known = DeviceTimeStatus::kYes;
   shares.busy = 0.6;
   shares.exposed_communication = 0.2;
   shares.not_recorded = 0.1;
-  shares.idle_while[static_cast<std::size_t>(HostDoing::kOperator)] = 0.3;
+  shares.idle_during[static_cast<std::size_t>(HostActivity::kOperator)] = 0.3;
   return shares;
 }
 
@@ -880,13 +880,13 @@ TEST(StandingLines, SayWhatIsLostExplainedAndNotRecorded) {
 
 TEST(StandingLines, NoAllClearAboveMuchIdleTime) {
   AnalysisResult result;
-  say_findings({}, shares_of_a_step(), 5, result);
+  report_findings({}, shares_of_a_step(), 5, result);
   EXPECT_THAT(result.answer, testing::IsEmpty());
   EXPECT_THAT(result.standing, Contains(HasSubstr("the other 60.0 % of the step")));
   StepShares busy = shares_of_a_step();
   busy.busy = 0.95;
   busy.exposed_communication = 0.01;
-  say_findings({}, busy, 5, result);
+  report_findings({}, busy, 5, result);
   EXPECT_THAT(result.answer, ElementsAre(HasSubstr("no finding")));
   EXPECT_EQ(result.standing.size(), 2U);
 }

@@ -197,8 +197,8 @@ TEST(IdleAnalysis, TheTreeOfCulpritsHasAllOfTheIdleTime) {
             "  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
 }
 
-std::map<HostDoing, std::int64_t> times_of_culprits(const Trace& trace, const Span* window = nullptr) {
-  std::map<HostDoing, std::int64_t> times;
+std::map<HostActivity, std::int64_t> times_of_culprits(const Trace& trace, const Span* window = nullptr) {
+  std::map<HostActivity, std::int64_t> times;
   const IdleCulprits found =
       window == nullptr ? idle_culprits(trace, device_work(trace), launches(trace), host_order(trace))
                         : idle_culprits(trace, device_work(trace), launches(trace), host_order(trace),
@@ -222,9 +222,10 @@ TEST(IdleCulprits, TheTimesFillTheGap) {
   builder.op("aten::stack", 250, 50);  // inside of it
   builder.runtime("cudaMalloc", 600, 100);
   builder.op("aten::randperm", 800, 100);
-  const std::map<HostDoing, std::int64_t> expected{
-      {HostDoing::kSynchronisation, 50}, {HostDoing::kDataLoading, 300}, {HostDoing::kAllocation, 100},
-      {HostDoing::kOperator, 100},       {HostDoing::kNotRecorded, 330}, {HostDoing::kLaunch, 20}};
+  const std::map<HostActivity, std::int64_t> expected{
+      {HostActivity::kSynchronisation, 50}, {HostActivity::kDataLoading, 300},
+      {HostActivity::kAllocation, 100},     {HostActivity::kOperator, 100},
+      {HostActivity::kNotRecorded, 330},    {HostActivity::kLaunch, 20}};
   EXPECT_EQ(times_of_culprits(builder.trace), expected);
 }
 
@@ -244,18 +245,18 @@ TEST(IdleCulprits, ALongGapOfManyPartsTakesNoTime) {
     builder.event(Category::kPython, "a.py(1): f", 10 + 10 * i + 2, 5, other);
   }
   const auto start = std::chrono::steady_clock::now();
-  std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace);
+  std::map<HostActivity, std::int64_t> times = times_of_culprits(builder.trace);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
-  EXPECT_EQ(times[HostDoing::kOperator], 4 * kParts);
-  EXPECT_EQ(times[HostDoing::kProgram], 3 * kParts);
-  EXPECT_GE(times[HostDoing::kNotRecorded], 3 * kParts);
+  EXPECT_EQ(times[HostActivity::kOperator], 4 * kParts);
+  EXPECT_EQ(times[HostActivity::kProgram], 3 * kParts);
+  EXPECT_GE(times[HostActivity::kNotRecorded], 3 * kParts);
 }
 
 TEST(IdleCulprits, WorkLaunchedInTimeIsNotTheHosts) {
   TraceBuilder builder = with_gap();
   builder.trace.events.start_ns[1] = 90;  // the launch
   EXPECT_EQ(times_of_culprits(builder.trace),
-            (std::map<HostDoing, std::int64_t>{{HostDoing::kNotTheHost, 900}}));
+            (std::map<HostActivity, std::int64_t>{{HostActivity::kNotTheHost, 900}}));
 }
 
 TEST(IdleCulprits, TheLaunchIsACallUntilItReturnsThenTheDeviceIsLate) {
@@ -266,10 +267,10 @@ TEST(IdleCulprits, TheLaunchIsACallUntilItReturnsThenTheDeviceIsLate) {
   builder.runtime("cudaLaunchKernel", 8'000, 2'000, 8);
   builder.kernel("late", 511'000, 1'000, 8);
   builder.kernel("unknown", 600'000, 1'000);
-  const std::map<HostDoing, std::int64_t> expected{
-      {HostDoing::kLaunch, 5'000 + 2'000 + 1'000},  // a usual delay is 1,000
-      {HostDoing::kDeviceLate, 500'000},
-      {HostDoing::kNotRecorded, 1'000 + 88'000}};
+  const std::map<HostActivity, std::int64_t> expected{
+      {HostActivity::kLaunch, 5'000 + 2'000 + 1'000},  // a usual delay is 1,000
+      {HostActivity::kDeviceLate, 500'000},
+      {HostActivity::kNotRecorded, 1'000 + 88'000}};
   EXPECT_EQ(times_of_culprits(builder.trace), expected);
 }
 
@@ -282,8 +283,8 @@ TEST(IdleCulprits, ADeviceIsNotLateWhereItsWorkIsNotInTheFile) {
     builder.runtime("cudaLaunchKernel", 8'000, 2'000, 7);
     builder.kernel("late", 511'000, 1'000, 7);
     const Span window{0, 600'000};
-    std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace, &window);
-    const std::int64_t late = times[HostDoing::kDeviceLate], lost = times[HostDoing::kNotRecorded];
+    std::map<HostActivity, std::int64_t> times = times_of_culprits(builder.trace, &window);
+    const std::int64_t late = times[HostActivity::kDeviceLate], lost = times[HostActivity::kNotRecorded];
     EXPECT_TRUE(late == 0 ? lost > 490'000 : lost < 100'000) << late << " " << lost;
     return late;
   };
@@ -299,15 +300,15 @@ TEST(IdleCulprits, WhereTheLaunchingThreadRestsAnotherThatLaunchesWorked) {
   builder.op("backward", 300, 400, -1, "2");
   builder.op("worker", 300, 400, -1, "3");
   builder.op("own", 500, 100);
-  std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace);
-  EXPECT_EQ(times[HostDoing::kOperator], 400);
+  std::map<HostActivity, std::int64_t> times = times_of_culprits(builder.trace);
+  EXPECT_EQ(times[HostActivity::kOperator], 400);
 }
 
 TEST(IdleCulprits, OfAWindowTheBeginningAndTheEndCount) {
   TraceBuilder builder = with_gap();
   builder.op("early", -500, 400);
   const Span window{-500, 1300};
-  std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace, &window);
+  std::map<HostActivity, std::int64_t> times = times_of_culprits(builder.trace, &window);
   std::int64_t sum = 0;
   for (const auto& [doing, time] : times) sum += time;
   EXPECT_EQ(sum, 1800 - 200);
@@ -319,7 +320,7 @@ TEST(IdleCulprits, WithoutLaunchesNothingIsKnownOfTheHost) {
   builder.trace.events.correlation.assign(builder.trace.events.size(), kNoCorrelation);
   const Span window{0, 3'000};
   EXPECT_EQ(times_of_culprits(builder.trace, &window),
-            (std::map<HostDoing, std::int64_t>{{HostDoing::kNotRecorded, 900 + 1'900}}));
+            (std::map<HostActivity, std::int64_t>{{HostActivity::kNotRecorded, 900 + 1'900}}));
 }
 
 TEST(IdleCulprits, WhatOverlapsIsBesideNotInside) {
@@ -329,7 +330,7 @@ TEST(IdleCulprits, WhatOverlapsIsBesideNotInside) {
   const std::uint32_t sync = builder.runtime("cudaStreamSynchronize", 120, 100);
   const HostOrder order = host_order(builder.trace);
   EXPECT_EQ(site_of(builder.trace, order.parent, sync), item);
-  EXPECT_EQ(times_of_culprits(builder.trace)[HostDoing::kSynchronisation], 100);
+  EXPECT_EQ(times_of_culprits(builder.trace)[HostActivity::kSynchronisation], 100);
 }
 
 TEST(IdleCulprits, ACallThatEndsALittleAfterItsOperatorIsInIt) {

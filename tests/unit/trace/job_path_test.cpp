@@ -54,8 +54,9 @@ std::vector<std::tuple<std::size_t, std::int64_t, std::int64_t>> places(const st
   return all;
 }
 
-constexpr PathClass kOperators = path_class(HostDoing::kOperator), kLaunch = path_class(HostDoing::kLaunch),
-                    kDataLoading = path_class(HostDoing::kDataLoading);
+constexpr PathClass kOperators = path_class(HostActivity::kOperator),
+                    kLaunch = path_class(HostActivity::kLaunch),
+                    kDataLoading = path_class(HostActivity::kDataLoading);
 
 std::int64_t time_of(const JobStretch& stretch, PathClass kind) {
   return stretch.class_ns[static_cast<std::size_t>(kind)];

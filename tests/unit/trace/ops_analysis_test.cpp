@@ -442,11 +442,11 @@ TEST(PythonFrames, AreTold) {
             "<built-in method copy_ of Tensor object>");
   EXPECT_EQ(plain_frame("train.py(41): step"), "train.py(41): step");
   EXPECT_EQ(plain_frame("f at 0x"), "f");
-  EXPECT_TRUE(is_line_of_python("train.py(41): step"));
-  EXPECT_TRUE(is_line_of_python("/a (b)/train.py(41): <module>"));
+  EXPECT_TRUE(is_python_line("train.py(41): step"));
+  EXPECT_TRUE(is_python_line("/a (b)/train.py(41): <module>"));
   for (const char* frame : {"<built-in method linear of type object at 0x7f>", "nn.Module: Linear_0", "", "f",
                             "(1): f", "a.py(): f", "a.py(x): f"}) {
-    EXPECT_FALSE(is_line_of_python(frame)) << frame;
+    EXPECT_FALSE(is_python_line(frame)) << frame;
   }
 }
 

@@ -417,7 +417,7 @@ RankResult rank_that_waits(std::int64_t number, double wait_ns, double host_ns, 
   RankSummary summary;
   summary.shares.step_ns = 10e6;
   summary.shares.steps = 3;
-  summary.shares.known = DeviceTimeKnown::kYes;
+  summary.shares.known = DeviceTimeStatus::kYes;
   summary.shares.busy = 0.6;
   summary.findings.resize(2);
   summary.findings[0].kind = FindingKind::kSynchronisation;

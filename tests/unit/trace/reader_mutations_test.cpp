@@ -82,7 +82,7 @@ std::optional<Trace> read_checked(const std::string& text, Needs needs = Needs::
   }
 }
 
-std::vector<std::vector<Row>> rows_of_all(const std::vector<std::string>& files) {
+std::vector<std::vector<Row>> gathered_rows(const std::vector<std::string>& files) {
   std::vector<std::vector<Row>> rows;
   for (const std::string& file : files) rows.push_back(rows_of(*read_checked(file)));
   return rows;
@@ -95,7 +95,7 @@ std::size_t mutations() {
 
 TEST(ReaderMutations, CutFileKeepsEveryEventBeforeTheCut) {
   const std::vector<std::string> files = small_files();
-  const std::vector<std::vector<Row>> rows_of_whole = rows_of_all(files);
+  const std::vector<std::vector<Row>> rows_of_whole = gathered_rows(files);
   std::mt19937_64 random(1);
   for (std::size_t i = 0; i < mutations(); ++i) {
     const std::string& whole = files[i % files.size()];
@@ -125,7 +125,7 @@ TEST(ReaderMutations, CutFileKeepsEveryEventBeforeTheCut) {
 
 TEST(ReaderMutations, FlippedBitLosesNoEventSilently) {
   const std::vector<std::string> files = small_files();
-  const std::vector<std::vector<Row>> rows_of_whole = rows_of_all(files);
+  const std::vector<std::vector<Row>> rows_of_whole = gathered_rows(files);
   std::mt19937_64 random(2);
   for (std::size_t i = 0; i < mutations(); ++i) {
     std::string text = files[i % files.size()];

@@ -161,7 +161,7 @@ struct Unpacked {
 
 /// In pieces of `piece` bytes.
 Unpacked unpack(const std::string& bytes, Unpacking by, std::size_t piece) {
-  const auto source = unpack_gzip(from_memory(bytes), by);
+  const auto source = unpack_gzip(memory_source(bytes), by);
   Unpacked unpacked;
   std::string room(piece, '\0');
   for (std::size_t count = 0; (count = source->read(room.data(), room.size())) > 0;)

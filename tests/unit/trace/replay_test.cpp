@@ -59,7 +59,7 @@ struct Program {
     const Trace& trace = builder.trace;
     for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
       if (trace.names[trace.events.name[trace.gpu[row].event]] == name)
-        what_if.duration_ns[row] = WhatIf::kGone;
+        what_if.duration_ns[row] = WhatIf::kRemoved;
     }
     return what_if;
   }
@@ -116,7 +116,7 @@ TEST(ReplayQueue, LaunchesBlockInAWhatIfThatFillsTheQueue) {
     if (i >= 300 && i % 300 == 299) ideal.now_ns += 500'000;
   }
   const Replay replay = program.replay();
-  const std::int64_t now_ns = replay.length_ns({.waits_gone = {true, true, true}});
+  const std::int64_t now_ns = replay.length_ns({.waits_removed = {true, true, true}});
   EXPECT_NEAR(static_cast<double>(now_ns), static_cast<double>(std::max(ideal.device_ns, ideal.now_ns)),
               200'000);
 }
@@ -174,7 +174,7 @@ TEST(ReplayLaunch, TimeInsideALongLaunchCallThatIsGoneMakesItsWorkEarlier) {
   program.synchronize();
   const Replay replay = program.replay();
   EXPECT_EQ(replay.length_ns(), program.now_ns);
-  const std::int64_t gone_ns = replay.length_ns({.host_gone = {{begin, begin + 399'996'000}}});
+  const std::int64_t gone_ns = replay.length_ns({.host_removed = {{begin, begin + 399'996'000}}});
   EXPECT_NEAR(static_cast<double>(gone_ns), 25 * 300'000, 100'000);
 }
 
@@ -192,11 +192,11 @@ TEST(ReplayDelay, ALateDeviceIsNotLateWithoutTheDelay) {
     const Replay replay = program.replay();
     EXPECT_EQ(replay.length_ns(), program.now_ns);
     WhatIf what_if;
-    what_if.delays_gone.resize(late + 1);
-    what_if.delays_gone[late] = true;
+    what_if.delays_removed.resize(late + 1);
+    what_if.delays_removed[late] = true;
     EXPECT_NEAR(static_cast<double>(replay.length_ns() - replay.length_ns(what_if)), 493'000'000, 100'000);
-    EXPECT_EQ((what_if + WhatIf{}).delays_gone, what_if.delays_gone);
-    EXPECT_NEAR(static_cast<double>(replay.length_ns({.delays_gone = std::vector<bool>(1, true)})),
+    EXPECT_EQ((what_if + WhatIf{}).delays_removed, what_if.delays_removed);
+    EXPECT_NEAR(static_cast<double>(replay.length_ns({.delays_removed = std::vector<bool>(1, true)})),
                 static_cast<double>(program.now_ns), 1'000);
   }
 }
@@ -213,7 +213,7 @@ TEST(ReplayDelay, ASynchronousCopyThatReturnsJustBeforeItsWorkWaitedForIt) {
   program.synchronize();
   const Replay replay = program.replay();
   EXPECT_EQ(replay.length_ns(), program.now_ns);
-  EXPECT_NEAR(static_cast<double>(replay.length_ns() - replay.length_ns({.delays_gone = {true}})),
+  EXPECT_NEAR(static_cast<double>(replay.length_ns() - replay.length_ns({.delays_removed = {true}})),
               493'000'000, 100'000);
 }
 
@@ -229,14 +229,14 @@ TraceBuilder unlaunched(std::int64_t idle_ns) {
 
 WhatIf without_communication(const Trace& trace) {
   WhatIf what_if{.duration_ns = recorded_durations(trace)};
-  for (std::size_t row = 1; row < trace.gpu.size(); row += 2) what_if.duration_ns[row] = WhatIf::kGone;
+  for (std::size_t row = 1; row < trace.gpu.size(); row += 2) what_if.duration_ns[row] = WhatIf::kRemoved;
   return what_if;
 }
 
 TEST(ReplayUnlaunched, WorkFollowsTheWorkBeforeIt) {
   for (const std::int64_t idle_ns : {0, 3'000'000}) {
     const TraceBuilder builder = unlaunched(idle_ns);
-    const std::int64_t end = whole_extent(builder.trace).end_ns;
+    const std::int64_t end = trace_extent(builder.trace).end_ns;
     const Replay replay(TraceIndex(builder.trace), {0, end});
     EXPECT_EQ(replay.length_ns(), end);
     EXPECT_NEAR(static_cast<double>(end - replay.length_ns(without_communication(builder.trace))), 10'000'000,
@@ -263,14 +263,14 @@ TEST(ReplayUnlaunched, WorkLaunchedBeforeTheRecordingComesBeforeTheRest) {
     const std::int64_t length = replay.length_ns();
     EXPECT_EQ(length, device_ns - 1'000);
     WhatIf what_if{.duration_ns = recorded_durations(builder.trace)};
-    what_if.duration_ns[1] = WhatIf::kGone;
+    what_if.duration_ns[1] = WhatIf::kRemoved;
     EXPECT_NEAR(static_cast<double>(length - replay.length_ns(what_if)), 1'000'000, 5'000);
   }
 }
 
 TEST(ReplayUnlaunched, TheHostEndsWithTheDevices) {
   TraceBuilder builder = unlaunched(0);
-  const std::int64_t end = whole_extent(builder.trace).end_ns;
+  const std::int64_t end = trace_extent(builder.trace).end_ns;
   builder.op("aten::copy_", 0, end + 100'000);
   const Replay replay(TraceIndex(builder.trace), {0, end + 100'000});
   EXPECT_EQ(replay.length_ns(), end + 100'000);
@@ -332,10 +332,10 @@ TEST(Replay, TakesWhatWasRecorded) {
 
 TEST(Replay, HostTimeThatIsGoneMakesWhatFollowsEarlier) {
   const TraceBuilder builder = waiting_program();
-  EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_gone = {{1'030'000, 1'330'000}}}),
+  EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_removed = {{1'030'000, 1'330'000}}}),
             2'050'000);
   // Time in which the device was busy anyway gains nothing.
-  EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_gone = {{20'000, 90'000}}}), 2'350'000);
+  EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_removed = {{20'000, 90'000}}}), 2'350'000);
 }
 
 TEST(Replay, AWaitThatIsGoneLetsTheHostRunAhead) {
@@ -344,8 +344,8 @@ TEST(Replay, AWaitThatIsGoneLetsTheHostRunAhead) {
   ASSERT_EQ(replay.waits().size(), 1U);
   EXPECT_TRUE(replay.waits()[0].has_waited);
   // The second kernel is in the queue before the first ends: it follows at once, as kernels here do.
-  EXPECT_GE(replay.length_ns({.waits_gone = {true}}), 2'020'000);
-  EXPECT_LT(replay.length_ns({.waits_gone = {true}}), 2'050'000);
+  EXPECT_GE(replay.length_ns({.waits_removed = {true}}), 2'020'000);
+  EXPECT_LT(replay.length_ns({.waits_removed = {true}}), 2'050'000);
 }
 
 TEST(Replay, ShorterWorkEndsTheWaitForItEarlier) {
@@ -353,7 +353,7 @@ TEST(Replay, ShorterWorkEndsTheWaitForItEarlier) {
   const Replay replay = replay_of(builder.trace, 2'000'000);
   EXPECT_EQ(replay.length_ns({.duration_ns = {400'000, 1'000'000}}), 1'750'000);
   // Removed work is not awaited.
-  EXPECT_LT(replay.length_ns({.duration_ns = {WhatIf::kGone, 1'000'000}}), 1'450'000);
+  EXPECT_LT(replay.length_ns({.duration_ns = {WhatIf::kRemoved, 1'000'000}}), 1'450'000);
 }
 
 TEST(Replay, WhatDidNotRunSideBySideDoesNotNow) {
@@ -365,16 +365,17 @@ TEST(Replay, WhatDidNotRunSideBySideDoesNotNow) {
   builder.kernel("ncclDevKernel_AllReduce", 1'120'000, 500'000, 2, 0, 20);
   const Replay replay = replay_of(builder.trace, 1'620'000);
   EXPECT_EQ(replay.length_ns(), 1'620'000);
-  EXPECT_GE(replay.length_ns({.waits_gone = {true}}), 1'520'000);
+  EXPECT_GE(replay.length_ns({.waits_removed = {true}}), 1'520'000);
 }
 
 TEST(Replay, TwoAssumptionsAreOne) {
-  const WhatIf a{.host_gone = {{0, 10}}, .waits_gone = {true}, .duration_ns = {5, 9}};
-  const WhatIf b{.host_gone = {{5, 20}}, .waits_gone = {false, true}, .duration_ns = {7, WhatIf::kGone}};
+  const WhatIf a{.host_removed = {{0, 10}}, .waits_removed = {true}, .duration_ns = {5, 9}};
+  const WhatIf b{
+      .host_removed = {{5, 20}}, .waits_removed = {false, true}, .duration_ns = {7, WhatIf::kRemoved}};
   const WhatIf both = a + b;
-  EXPECT_EQ(both.host_gone, (Spans{{0, 20}}));
-  EXPECT_EQ(both.waits_gone, (std::vector<bool>{true, true}));
-  EXPECT_EQ(both.duration_ns, (std::vector<std::int64_t>{5, WhatIf::kGone}));
+  EXPECT_EQ(both.host_removed, (Spans{{0, 20}}));
+  EXPECT_EQ(both.waits_removed, (std::vector<bool>{true, true}));
+  EXPECT_EQ(both.duration_ns, (std::vector<std::int64_t>{5, WhatIf::kRemoved}));
   EXPECT_EQ((a + WhatIf{}).duration_ns, a.duration_ns);
 }
 

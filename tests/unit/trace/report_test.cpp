@@ -65,7 +65,7 @@ TEST(TraceCell, LongNamesKeepTheirEnds) {
   EXPECT_THAT(text, ::testing::StartsWith("void at::native::xxx"));
   EXPECT_THAT(text, ::testing::EndsWith("xxxµ(float*, int)"));
   EXPECT_THAT(text, HasSubstr("…"));
-  EXPECT_EQ(trace_cell_text(name, Kind::kText, {.whole_names = true}), name);
+  EXPECT_EQ(trace_cell_text(name, Kind::kText, {.full_names = true}), name);
 }
 
 TEST(TraceCell, CutsBetweenCharactersAndNotInsideThem) {
@@ -83,7 +83,7 @@ std::vector<std::string> names_of_table(const std::vector<std::string>& names, s
   for (const std::string& name : names) table.rows.push_back({name});
   trace::AnalysisResult result;
   result.tables = {table};
-  const std::string text = trace_sheet(result, {.width = width}).text({.width = width});
+  const std::string text = trace_view(result, {.width = width}).text({.width = width});
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
     lines.push_back(text.substr(at, text.find('\n', at) - at));
@@ -136,7 +136,7 @@ trace::AnalysisResult result() {
 }
 
 TEST(TraceText, ShowsTablesUnderTheirTitlesAndThenTheNotes) {
-  EXPECT_EQ(trace_sheet(result()).text(),
+  EXPECT_EQ(trace_view(result()).text(),
             "kernels by time\n"
             "name      total\n"
             "───────────────\n"
@@ -153,11 +153,11 @@ TEST(TraceText, LeavesOutWhatIsForCombiningOnly) {
   with.tables.push_back(with.tables.front());
   with.tables.back().title = "rows of one rank";
   with.tables.back().is_for_combining = true;
-  EXPECT_EQ(trace_sheet(with).text(), trace_sheet(result()).text());
+  EXPECT_EQ(trace_view(with).text(), trace_view(result()).text());
 }
 
 TEST(TraceText, IsMarkdownWhereAsked) {
-  EXPECT_EQ(trace_sheet(result(), {.markdown = true}).text({.markdown = true}),
+  EXPECT_EQ(trace_view(result(), {.markdown = true}).text({.markdown = true}),
             "### kernels by time\n\n"
             "| name | total |\n"
             "| --- | ---: |\n"
@@ -172,9 +172,9 @@ TEST(TraceText, IsMarkdownWhereAsked) {
 TEST(TraceText, FallsBackToTheHeadlines) {
   trace::AnalysisResult bare = result();
   bare.tables.clear();
-  EXPECT_THAT(trace_sheet(bare).text(), ::testing::ContainsRegex("utilization +0 +50.0 %"));
+  EXPECT_THAT(trace_view(bare).text(), ::testing::ContainsRegex("utilization +0 +50.0 %"));
   bare.headlines[0].device.clear();
-  EXPECT_THAT(trace_sheet(bare).text(), ::testing::ContainsRegex("utilization +all +50.0 %"));
+  EXPECT_THAT(trace_view(bare).text(), ::testing::ContainsRegex("utilization +all +50.0 %"));
 }
 
 }  // namespace
@@ -442,10 +442,10 @@ RankSummary full_summary() {
   summary.steps = 4;
   summary.shares.step_ns = 0.1 + 0.2;
   summary.shares.steps = 3;
-  summary.shares.known = DeviceTimeKnown::kAfterSteps;
+  summary.shares.known = DeviceTimeStatus::kAfterSteps;
   summary.shares.busy = 0.7;
   summary.shares.not_recorded = 0.1;
-  summary.shares.idle_while.back() = 1.0 / 3;
+  summary.shares.idle_during.back() = 1.0 / 3;
   summary.recorded = {1'700'000'000'000'000'001, 1'700'000'000'000'000'009};
   CollectiveCall call;
   call.group = "tp \"0\"";
@@ -475,7 +475,7 @@ RankSummary full_summary() {
   finding.fix = "do";
   summary.findings = {finding};
   summary.ops = {{"aten::bmm", 2.5, 0}, {"cudaFree", 0, 1}};
-  summary.path = NamedPath{"ProfilerStep#1", {0, 10, {{2, 5, path_class(HostDoing::kLaunch)}}}};
+  summary.path = NamedPath{"ProfilerStep#1", {0, 10, {{2, 5, path_class(HostActivity::kLaunch)}}}};
   return summary;
 }
 
@@ -490,10 +490,10 @@ TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
   EXPECT_EQ(is.steps, 4);
   EXPECT_EQ(is.shares.step_ns, was.shares.step_ns);
   EXPECT_EQ(is.shares.steps, 3);
-  EXPECT_EQ(is.shares.known, DeviceTimeKnown::kAfterSteps);
+  EXPECT_EQ(is.shares.known, DeviceTimeStatus::kAfterSteps);
   EXPECT_EQ(is.shares.busy, 0.7);
   EXPECT_EQ(is.shares.not_recorded, 0.1);
-  EXPECT_EQ(is.shares.idle_while, was.shares.idle_while);
+  EXPECT_EQ(is.shares.idle_during, was.shares.idle_during);
   EXPECT_EQ(is.recorded, was.recorded);
   ASSERT_EQ(is.calls.size(), 1U);
   EXPECT_EQ(is.calls[0].group, was.calls[0].group);
@@ -521,7 +521,7 @@ TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
   ASSERT_TRUE(is.path.has_value());
   EXPECT_EQ(is.path->window, "ProfilerStep#1");
   ASSERT_EQ(is.path->path.stretches.size(), 1U);
-  EXPECT_EQ(is.path->path.stretches[0].kind, path_class(HostDoing::kLaunch));
+  EXPECT_EQ(is.path->path.stretches[0].kind, path_class(HostActivity::kLaunch));
 }
 
 TEST(FileAnalysisJson, RefusesASummaryOfAnotherVersion) {

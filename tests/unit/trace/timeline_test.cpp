@@ -259,8 +259,8 @@ TEST(Timeline, DeepNestsEndInTheLastLane) {
   TraceBuilder builder;
   for (int depth = 0; depth < 300; ++depth) builder.op("f", depth, 1000 - 2 * depth);
   const RankTimeline timeline = timeline_of(builder.trace);
-  ASSERT_EQ(timeline.tracks[0].lanes.size(), kMostLanes);
-  EXPECT_EQ(timeline.tracks[0].lanes.back().size(), 300 - kMostLanes + 1);
+  ASSERT_EQ(timeline.tracks[0].lanes.size(), kMaxLanes);
+  EXPECT_EQ(timeline.tracks[0].lanes.back().size(), 300 - kMaxLanes + 1);
 }
 
 TEST(Timeline, AnEmptyTraceHasNoTracks) {

@@ -27,35 +27,35 @@ namespace headroom::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using readers::RankMark;
+using readers::RankRemap;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string process_of(const RankMark& mark, const std::string& pid) {
+std::string process_of(const RankRemap& mark, const std::string& pid) {
   std::string out;
   readers::append_process(mark, pid, out);
   return out;
 }
 
-std::string id_of(const RankMark& mark, const std::string& id) {
+std::string id_of(const RankRemap& mark, const std::string& id) {
   std::string out;
   readers::append_id(mark, id, out);
   return out;
 }
 
-TEST(RankMark, OfTheFirstPlaceNumbersStay) {
-  const RankMark first{.rank = 4, .place = 0};
+TEST(RankRemap, OfTheFirstPlaceNumbersStay) {
+  const RankRemap first{.rank = 4, .place = 0};
   EXPECT_EQ(process_of(first, "1234"), "1234");
   EXPECT_EQ(process_of(first, "\"Spans\""), "\"rank 4 Spans\"");
   for (const char* id : {"17", "\"17\"", "\"0x1f\"", "\"text\"", "-3", "2.5"})
     EXPECT_EQ(id_of(first, id), id);
-  EXPECT_EQ(readers::marked_argument(first, "correlation", "17"), 17);
-  EXPECT_EQ(readers::marked_argument(first, "device", "3"), 3);
+  EXPECT_EQ(readers::remapped_argument(first, "correlation", "17"), 17);
+  EXPECT_EQ(readers::remapped_argument(first, "device", "3"), 3);
 }
 
-TEST(RankMark, ProcessesAreNumbersWhereTheyFitTheStride) {
-  const RankMark mark{.rank = 9, .place = 2, .process_stride = 1000};
+TEST(RankRemap, ProcessesAreNumbersWhereTheyFitTheStride) {
+  const RankRemap mark{.rank = 9, .place = 2, .process_stride = 1000};
   EXPECT_EQ(process_of(mark, "999"), "2999");
   EXPECT_EQ(process_of(mark, "\"7\""), "2007");
   EXPECT_EQ(process_of(mark, "1000"), "\"rank 9 1000\"");
@@ -66,8 +66,8 @@ TEST(RankMark, ProcessesAreNumbersWhereTheyFitTheStride) {
   EXPECT_EQ(process_of(mark, ""), "\"rank 9\"");
 }
 
-TEST(RankMark, IdsStayDifferentAndOfTheirKind) {
-  const RankMark mark{.rank = 9, .place = 2};
+TEST(RankRemap, IdsStayDifferentAndOfTheirKind) {
+  const RankRemap mark{.rank = 9, .place = 2};
   EXPECT_EQ(id_of(mark, "17"), "2000000000017");
   EXPECT_EQ(id_of(mark, "\"17\""), "\"2000000000017\"");
   EXPECT_EQ(id_of(mark, "\"0x11\""), fmt::format("\"0x{:x}\"", 2'000'000'000'017));
@@ -76,38 +76,38 @@ TEST(RankMark, IdsStayDifferentAndOfTheirKind) {
   EXPECT_NE(id_of(mark, "18446744073709551615"), id_of(mark, "18446744073709551614"));
 }
 
-TEST(RankMark, OnlyWhatJoinsEventsIsMoved) {
-  const RankMark mark{.rank = 1, .place = 1, .device_stride = 100};
-  EXPECT_EQ(readers::marked_argument(mark, "External id", "\"5\""), readers::kIdsOfARank + 5);
-  EXPECT_EQ(readers::marked_argument(mark, "wait_on_cuda_event_record_corr_id", "5"),
-            readers::kIdsOfARank + 5);
-  EXPECT_EQ(readers::marked_argument(mark, "Device Id", "7"), 107);
+TEST(RankRemap, OnlyWhatJoinsEventsIsMoved) {
+  const RankRemap mark{.rank = 1, .place = 1, .device_stride = 100};
+  EXPECT_EQ(readers::remapped_argument(mark, "External id", "\"5\""), readers::kRankIdStride + 5);
+  EXPECT_EQ(readers::remapped_argument(mark, "wait_on_cuda_event_record_corr_id", "5"),
+            readers::kRankIdStride + 5);
+  EXPECT_EQ(readers::remapped_argument(mark, "Device Id", "7"), 107);
   for (const char* none : {"-1", "null", "\"\"", "\"text\""}) {
-    EXPECT_EQ(readers::marked_argument(mark, "correlation", none), std::nullopt) << none;
-    EXPECT_EQ(readers::marked_argument(mark, "device", none), std::nullopt) << none;
+    EXPECT_EQ(readers::remapped_argument(mark, "correlation", none), std::nullopt) << none;
+    EXPECT_EQ(readers::remapped_argument(mark, "device", none), std::nullopt) << none;
   }
   // Zero is no external id, but a valid correlation.
-  EXPECT_EQ(readers::marked_argument(mark, "External id", "0"), std::nullopt);
-  EXPECT_EQ(readers::marked_argument(mark, "correlation", "0"), readers::kIdsOfARank);
-  EXPECT_EQ(readers::marked_argument(mark, "stream", "7"), std::nullopt);
+  EXPECT_EQ(readers::remapped_argument(mark, "External id", "0"), std::nullopt);
+  EXPECT_EQ(readers::remapped_argument(mark, "correlation", "0"), readers::kRankIdStride);
+  EXPECT_EQ(readers::remapped_argument(mark, "stream", "7"), std::nullopt);
 }
 
-TEST(RankMark, NamesAndPlacesOfProcesses) {
-  const RankMark mark{.rank = 9, .place = 2};
-  EXPECT_EQ(readers::marked_process_name(mark, "python"), "rank 9: python");
-  EXPECT_EQ(readers::marked_process_name(mark, "/device:GPU:1 (host)"), "rank 9: /device:GPU:201 (host)");
-  EXPECT_EQ(readers::marked_process_name(mark, "/device:GPU:"), "rank 9: /device:GPU:");
+TEST(RankRemap, NamesAndPlacesOfProcesses) {
+  const RankRemap mark{.rank = 9, .place = 2};
+  EXPECT_EQ(readers::remapped_process_name(mark, "python"), "rank 9: python");
+  EXPECT_EQ(readers::remapped_process_name(mark, "/device:GPU:1 (host)"), "rank 9: /device:GPU:201 (host)");
+  EXPECT_EQ(readers::remapped_process_name(mark, "/device:GPU:"), "rank 9: /device:GPU:");
   // Host, devices, the rest; all before the next rank.
-  const std::int64_t host = readers::marked_sort_index(mark, 31'337);
-  const std::int64_t unsaid = readers::marked_sort_index(mark, std::nullopt);
-  const std::int64_t first = readers::marked_sort_index(mark, 5'000'000);
-  const std::int64_t second = readers::marked_sort_index(mark, 5'000'001);
-  const std::int64_t spans = readers::marked_sort_index(mark, 536'870'912);
+  const std::int64_t host = readers::remapped_sort_index(mark, 31'337);
+  const std::int64_t unsaid = readers::remapped_sort_index(mark, std::nullopt);
+  const std::int64_t first = readers::remapped_sort_index(mark, 5'000'000);
+  const std::int64_t second = readers::remapped_sort_index(mark, 5'000'001);
+  const std::int64_t spans = readers::remapped_sort_index(mark, 536'870'912);
   EXPECT_LE(host, unsaid);
   EXPECT_LT(unsaid, first);
   EXPECT_LT(first, second);
   EXPECT_LT(second, spans);
-  EXPECT_LT(spans, readers::marked_sort_index({.rank = 10, .place = 3}, -5));
+  EXPECT_LT(spans, readers::remapped_sort_index({.rank = 10, .place = 3}, -5));
 }
 
 std::string rank_text(int rank, double late_us, double ahead_us) {

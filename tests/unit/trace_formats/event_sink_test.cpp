@@ -95,7 +95,7 @@ TEST(EventSink, WhatCannotBeIsReported) {
   const ReadOptions options;
   const auto sink = column_sink(trace, options);
   const EventArguments none;
-  sink->add({.name = "late", .place = {"1", "1"}, .start_ns = kMostNs + 1, .arguments = none});
+  sink->add({.name = "late", .place = {"1", "1"}, .start_ns = kMaxNs + 1, .arguments = none});
   sink->add({.name = "short", .place = {"1", "1"}, .duration_ns = -1, .arguments = none});
   sink->add({.name = "\xff", .place = {"1", "1"}, .arguments = none});
   sink->finish(10);

@@ -335,7 +335,7 @@ std::string_view bytes_of(const char (&bytes)[kSize]) {
 }
 
 Pickle pickle_of(std::string_view bytes) {
-  return Pickle(*from_memory(bytes));
+  return Pickle(*memory_source(bytes));
 }
 
 TEST(Pickles, ValuesOfEveryProtocolAreRead) {

@@ -127,7 +127,7 @@ struct Rounded {
     round(token.keys, keys);
     round(token.values, values);
   }
-  LlmKept kept(const LlmConfig& config) const {
+  LlmKvCache kept(const LlmConfig& config) const {
     return {[this, &config](std::size_t layer, std::size_t head) {
               return keys[layer * config.kv_heads + head].data();
             },
@@ -141,8 +141,8 @@ TEST(ExactToken, BehindWhatIsKeptIsTheTokenOfTheWholeSequence) {
   const LlmConfig config = small(1);
   const Team team = fresh_threads(1);
   const LlmWeights weights(config, 5, team);
-  const LlmKept none{[](std::size_t, std::size_t) { return nullptr; },
-                     [](std::size_t, std::size_t) { return nullptr; }};
+  const LlmKvCache none{[](std::size_t, std::size_t) { return nullptr; },
+                        [](std::size_t, std::size_t) { return nullptr; }};
   const ExactToken first = exact_token(team, weights, none, 0, 7);
   const std::vector<std::int32_t> tokens{7, 30};
   EXPECT_EQ(first.logits, exact_logits(team, weights, std::span(tokens).first(1)).logits);
@@ -190,20 +190,20 @@ TEST(LlmConfig, CountsWhatGptFastCounts) {
 
 TEST(LlmConfig, RefusesShapesThatDoNotFit) {
   LlmConfig config = small_weights("bf16");
-  EXPECT_NO_THROW(require_sound(config));
+  EXPECT_NO_THROW(require_valid(config));
   config.heads = 5;
-  EXPECT_THROW(require_sound(config), std::invalid_argument);
+  EXPECT_THROW(require_valid(config), std::invalid_argument);
   config = small_weights("bf16");
   config.kv_heads = 4;
-  EXPECT_THROW(require_sound(config), std::invalid_argument);
+  EXPECT_THROW(require_valid(config), std::invalid_argument);
   config = small_weights("bf16");
   config.heads = config.kv_heads = 16;  // of 3
-  EXPECT_THROW(require_sound(config), std::invalid_argument);
+  EXPECT_THROW(require_valid(config), std::invalid_argument);
   config = small_weights("fp4");
-  EXPECT_THROW(require_sound(config), std::invalid_argument);
+  EXPECT_THROW(require_valid(config), std::invalid_argument);
   config = small_weights("bf16", 2);
   config.chosen = 3;
-  EXPECT_THROW(require_sound(config), std::invalid_argument);
+  EXPECT_THROW(require_valid(config), std::invalid_argument);
 }
 
 TEST(LlmWeights, DependOnTheSeedAndNotOnTheThreads) {
@@ -305,9 +305,9 @@ TEST(LlmBytes, OfBlocksAreThoseOfGgml) {
   EXPECT_EQ(llm_activated(llama2_7b("q6_k")).bytes, parameters / 256 * 210 + 65 * 4096 * 2);
   EXPECT_EQ(llm_activated(llama2_7b("q5_k")).bytes, parameters / 256 * 176 + 65 * 4096 * 2);
   EXPECT_EQ(llm_activated(llama2_7b("q4_k")).bytes, parameters / 256 * 144 + 65 * 4096 * 2);
-  EXPECT_THROW(require_sound(small_weights("q4_k")), std::invalid_argument);
+  EXPECT_THROW(require_valid(small_weights("q4_k")), std::invalid_argument);
   LlmConfig odd = small_weights("int4");  // rows of 48
-  EXPECT_THROW(require_sound(odd), std::invalid_argument);
+  EXPECT_THROW(require_valid(odd), std::invalid_argument);
 }
 
 std::vector<Bf16> bf16s(std::initializer_list<float> values) {

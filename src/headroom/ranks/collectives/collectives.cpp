@@ -14,7 +14,7 @@
 #include "headroom/base/units.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/stats/changepoint.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
@@ -26,7 +26,7 @@ std::int64_t bytes_of_element(const std::string& dtype) {
   if (dtype == "f16") return 2;
   if (dtype == "f32" || dtype == "i32") return 4;
   if (dtype == "f64" || dtype == "i64") return 8;
-  throw Error("no collectives for dtype " + in_quotes(dtype) + ": expected f32, f64, f16, i32 or i64");
+  throw Error("no collectives for dtype " + quote(dtype) + ": expected f32, f64, f16, i32 or i64");
 }
 
 void add_percentiles(const Record& latency, std::vector<Record>& records) {
@@ -182,7 +182,7 @@ std::string notes_of(const std::vector<MeasuredCase>& rows) {
   return text;
 }
 
-void answer_bandwidth(Sheet& sheet, const std::vector<MeasuredCase>& rows) {
+void answer_bandwidth(View& view, const std::vector<MeasuredCase>& rows) {
   const Record *furthest = nullptr, *fastest = nullptr;
   std::vector<const Record*> timed;
   for (const MeasuredCase& row : rows) {
@@ -201,15 +201,14 @@ void answer_bandwidth(Sheet& sheet, const std::vector<MeasuredCase>& rows) {
   };
   if (furthest != nullptr) {
     const std::string share = limit_text(*furthest);
-    sheet.answer(timed.size() == 1
-                     ? fmt::format("{} reaches {} of its limit", name(*furthest), share)
-                     : fmt::format("{} is furthest from its limit: {}", name(*furthest), share));
+    view.answer(timed.size() == 1 ? fmt::format("{} reaches {} of its limit", name(*furthest), share)
+                                  : fmt::format("{} is furthest from its limit: {}", name(*furthest), share));
   }
   if (fastest != nullptr) {
-    sheet.answer(fmt::format("{} is fastest: {} GB/s of bus bandwidth", name(*fastest),
-                             metric_number_with_interval(fastest)));
+    view.answer(fmt::format("{} is fastest: {} GB/s of bus bandwidth", name(*fastest),
+                            metric_number_with_interval(fastest)));
   }
-  answer_doubts(sheet, timed, "cases");
+  answer_doubts(view, timed, "cases");
 }
 
 }  // namespace
@@ -277,25 +276,25 @@ std::string collective_lines_text(const std::vector<Record>& records) {
   return text;
 }
 
-Sheet collectives_sheet(const std::vector<Record>& records) {
+View collectives_view(const std::vector<Record>& records) {
   const std::vector<MeasuredCase> rows = measured_cases(records);
-  Sheet sheet;
-  answer_unmeasured(sheet, rows,
+  View view;
+  answer_unmeasured(view, rows,
                     [](const Record& one) { return one.model.name + " of " + message_size(one); });
-  answer_bandwidth(sheet, rows);
-  sheet.table(collective_time_table(rows, records)).table(percentile_table(rows, records));
-  if (sheet.has_tables()) {
-    sheet.notes(notes_of(rows), Tone::kPlain).notes(collective_lines_text(records), Tone::kPlain);
-    sheet.notes(
+  answer_bandwidth(view, rows);
+  view.table(collective_time_table(rows, records)).table(percentile_table(rows, records));
+  if (view.has_tables()) {
+    view.notes(notes_of(rows), Tone::kPlain).notes(collective_lines_text(records), Tone::kPlain);
+    view.notes(
         "  time: one call, from a barrier until the slowest rank ends; bandwidths use nccl-tests' "
         "formulas\n");
     if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
-      sheet.notes(
+      view.notes(
           "  limit: sending a rank's bytes to the next rank without a library, over shared memory or "
           "loopback (the faster), in the same rounds\n");
     }
   }
-  return sheet.notes(
+  return view.notes(
       text_of_unmeasured(rows, [](const Record& one) { return one.model.name + " of " + message_size(one); }),
       Tone::kBad);
 }

@@ -35,7 +35,7 @@ std::vector<Record> collective_records(std::vector<Record> records);
 /// whose limits are the line through the sizes' limits.
 std::vector<Record> collective_lines(const std::vector<Record>& collectives);
 
-Sheet collectives_sheet(const std::vector<Record>& records);
+View collectives_view(const std::vector<Record>& records);
 
 Table collectives_rank_table(const std::vector<Record>& records);
 

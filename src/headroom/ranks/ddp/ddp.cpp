@@ -20,7 +20,7 @@
 #include "headroom/record/older_schemas.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -98,7 +98,7 @@ std::string bucket_mebibytes(std::int64_t bytes) {
 }
 
 /// PyTorch's benchmark reports seconds.
-void tell_in_seconds(Record& latency) {
+void convert_to_seconds(Record& latency) {
   latency.metric.unit = "s";
   for (ProcessSamples& rank : latency.samples) {
     for (double& value : rank.values) value *= kNsPerUs / kNsPerSecond;
@@ -125,7 +125,7 @@ std::string label_of(const Record& record, bool ddp, const std::vector<DdpStep>&
   return step == steps.end() ? "" : step->label;
 }
 
-void tell_notes(Record& record) {
+void add_model_notes(Record& record) {
   StringMap& info = record.model.extra_info;
   if (const auto unused = info.find("unused parameters"); unused != info.end())
     record.notes.push_back("no rank used the parameters " + unused->second);
@@ -288,17 +288,17 @@ std::string title(const DdpSeries& series, bool compares) {
 }
 
 /// `first`: the runner compared with, or empty.
-void add_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
+void add_series(View& view, const DdpSeries& series, const std::string& first) {
   Table percentiles = percentile_table(series);
   if (percentiles.size() == 0) return;
-  sheet.title(title(series, !first.empty()))
+  view.title(title(series, !first.empty()))
       .table(std::move(percentiles))
       .table(scaling_table_of(series, !first.empty() && series.runner != first))
       .table(part_table(series))
       .table(bucket_table(series.steps.back()));
 }
 
-void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
+void answer_series(View& view, const DdpSeries& series, const std::string& first) {
   const DdpStepRecords& step = series.steps.back();
   const Record* latency = step.find("latency");
   if (latency == nullptr) return;
@@ -314,9 +314,9 @@ void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& fir
   if (const Record* exposed = step.find("exposed communication"))
     text += fmt::format("; exposed communication: {}", metric_time_with_interval(exposed));
   if (share.empty() && latency->limit) text += fmt::format("; {} of its limit", limit_text(*latency));
-  sheet.answer(text);
+  view.answer(text);
   if (const std::string ratio = ratio_text(*latency); is_compared && !ratio.empty())
-    sheet.answer(series.runner + ": " + std::string(trimmed(ratio)));
+    view.answer(series.runner + ": " + std::string(trimmed(ratio)));
 }
 
 constexpr const char* kReading =
@@ -360,7 +360,7 @@ void append_series(Table& table, const std::string& name, const RanksSeries& ser
 }
 
 /// PyTorch's benchmark does not report it.
-constexpr const char* kUsualImage = "224";
+constexpr const char* kDefaultImage = "224";
 
 Json axis_json(const DdpSeries& series, const char* name) {
   const AxisValue* value = axis(series.record(), name);
@@ -383,7 +383,7 @@ Json round_of(const DdpStepRecords& step) {
 Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
                const std::set<std::string>& runners) {
   Json result = {{"model", series.model}, {"batch_size", axis_json(series, "batch_size")}};
-  if (series.has_images() && series.image_size != kUsualImage) {
+  if (series.has_images() && series.image_size != kDefaultImage) {
     result["image_size"] = axis_json(series, "image_size");
   }
   if (runners.size() > 1) result["runner"] = series.runner;
@@ -475,9 +475,9 @@ std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<D
     record.device = axis_text(record, "transport") == "nccl" ? "cuda" : "cpu";
     record.axes = axes_in_order(record, ddp);
     record.caches.clear();
-    if (record.metric.name == "latency") tell_in_seconds(record);
+    if (record.metric.name == "latency") convert_to_seconds(record);
     if (record.metric.headline) {
-      tell_notes(record);
+      add_model_notes(record);
     } else {
       record.notes.clear();
     }
@@ -485,32 +485,32 @@ std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<D
   return records;
 }
 
-Sheet ddp_sheet(const std::vector<Record>& records) {
-  Sheet sheet;
+View ddp_view(const std::vector<Record>& records) {
+  View view;
   const std::vector<DdpSeries> all = ddp_series(records);
   const std::vector<MeasuredCase> cases = ddp_cases(records);
   const bool compares =
       std::ranges::any_of(all, [&](const DdpSeries& series) { return series.runner != all.front().runner; });
   const std::string first = compares ? all.front().runner : "";
-  answer_unmeasured(sheet, cases, case_name);
-  for (const DdpSeries& series : all) answer_series(sheet, series, first);
+  answer_unmeasured(view, cases, case_name);
+  for (const DdpSeries& series : all) answer_series(view, series, first);
   std::vector<const Record*> timed;
   for (const MeasuredCase& one : cases) {
     if (const Record* latency = one.find("latency")) timed.push_back(latency);
   }
-  answer_doubts(sheet, timed, "steps");
-  for (const DdpSeries& series : all) add_series(sheet, series, first);
-  sheet.notes(collective_lines_text(records), Tone::kPlain);
-  if (sheet.has_tables()) {
-    sheet.notes(kReading);
+  answer_doubts(view, timed, "steps");
+  for (const DdpSeries& series : all) add_series(view, series, first);
+  view.notes(collective_lines_text(records), Tone::kPlain);
+  if (view.has_tables()) {
+    view.notes(kReading);
     if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); }))
-      sheet.notes(kLimits);
+      view.notes(kLimits);
   }
   for (const MeasuredCase& one : cases) {
     for (const Note& note : one.first->notes)
-      sheet.notes(fmt::format("  {}: {}\n", case_name(*one.first), sentence(note)), Tone::kPlain);
+      view.notes(fmt::format("  {}: {}\n", case_name(*one.first), sentence(note)), Tone::kPlain);
   }
-  return sheet.notes(text_of_unmeasured(cases, case_name), Tone::kBad);
+  return view.notes(text_of_unmeasured(cases, case_name), Tone::kBad);
 }
 
 Table ddp_rank_table(const std::vector<Record>& records) {

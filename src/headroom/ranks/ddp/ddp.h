@@ -43,7 +43,7 @@ inline constexpr const char* kDdpPrefix = "ddp.";
 /// "bucket 0 completed". Ratios are to the time without DDP in the same rounds.
 std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<DdpStep>& steps);
 
-Sheet ddp_sheet(const std::vector<Record>& records);
+View ddp_view(const std::vector<Record>& records);
 
 Table ddp_rank_table(const std::vector<Record>& records);
 

@@ -77,7 +77,7 @@ void append_python_repr(JsonReader& stream, std::string& out) {
       out += '{';
       stream.members([&](const std::string& key) {
         out += (keys.empty() ? "" : ", ") + python_quoted(stream, key) + ": ";
-        if (!keys.insert(key).second) stream.refuse("the key " + in_quotes(key) + " occurs twice");
+        if (!keys.insert(key).second) stream.refuse("the key " + quote(key) + " occurs twice");
         append_python_repr(stream, out);
       });
       out += '}';
@@ -282,10 +282,10 @@ DdpReport read_ddp_report(const std::filesystem::path& path) {
 }  // namespace
 
 std::string ddp_diff(const std::filesystem::path& baseline, const std::filesystem::path& test) {
-  constexpr std::uintmax_t kWorthAThread = 1 << 20;
+  constexpr std::uintmax_t kMinThreadWork = 1 << 20;
   std::error_code ignored;
   const std::uintmax_t bytes = std::filesystem::file_size(test, ignored);
-  const bool large = !ignored && bytes > kWorthAThread;
+  const bool large = !ignored && bytes > kMinThreadWork;
   auto other = std::async(large ? std::launch::async : std::launch::deferred, read_ddp_report, test);
   const DdpReport before = read_ddp_report(baseline), after = other.get();
   std::string out = head(before, after);

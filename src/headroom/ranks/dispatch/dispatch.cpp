@@ -16,12 +16,12 @@
 #include "headroom/base/wording.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 
 namespace headroom {
 namespace {
 
-constexpr int kMostDims = 8;
+constexpr int kMaxDims = 8;
 
 std::string placements_text(const std::vector<PlacementText>& placements) {
   std::vector<std::string> texts;
@@ -29,7 +29,7 @@ std::string placements_text(const std::vector<PlacementText>& placements) {
   return join(texts, ",");
 }
 
-bool fits(const DispatchExpectation& expectation, const Record& record) {
+bool matches_record(const DispatchExpectation& expectation, const Record& record) {
   const auto is = [&](const std::string& wanted, const char* axis) {
     return wanted.empty() || wanted == axis_text(record, axis);
   };
@@ -53,7 +53,7 @@ std::string plain_number(const Record* record) {
   return record == nullptr ? "" : fmt::format("{:.0f}", record->metric.value);
 }
 
-std::string worst_rank(const Record* record) {
+std::string worst_rank_text(const Record* record) {
   if (record == nullptr || record->samples.size() < 2) return "";
   const std::vector<double> medians = process_medians(*record);
   const auto worst = std::ranges::max_element(medians);
@@ -95,8 +95,8 @@ Table extra_table(const std::vector<MeasuredCase>& ops, const std::vector<Record
     const auto cache = hit->model.extra_info.find("cache");
     table.row({name_with_runner(*hit, records), metric_time_with_interval(op.find("hit over local")),
                metric_time_with_interval(op.find("miss over local")),
-               metric_time_with_interval(op.find("propagation")), worst_rank(hit),
-               worst_rank(op.find("miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
+               metric_time_with_interval(op.find("propagation")), worst_rank_text(hit),
+               worst_rank_text(op.find("miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
   }
   return table;
 }
@@ -180,7 +180,7 @@ Table expectation_table(const std::vector<ExpectationVerdict>& verdicts) {
   return table;
 }
 
-void answer_expectations(Sheet& sheet, const std::vector<ExpectationVerdict>& verdicts) {
+void answer_expectations(View& view, const std::vector<ExpectationVerdict>& verdicts) {
   if (verdicts.empty()) return;
   std::size_t met = 0, inconclusive = 0, unmeasured = 0;
   std::vector<std::string> slow;
@@ -197,10 +197,10 @@ void answer_expectations(Sheet& sheet, const std::vector<ExpectationVerdict>& ve
   if (!slow.empty()) text += ", too slow: " + join(slow, ", ");
   if (inconclusive > 0) text += fmt::format(", {} inconclusive", inconclusive);
   if (unmeasured > 0) text += fmt::format(", {} not measured", unmeasured);
-  sheet.answer(text, !slow.empty() ? Tone::kBad : met == verdicts.size() ? Tone::kGood : Tone::kPlain);
+  view.answer(text, !slow.empty() ? Tone::kBad : met == verdicts.size() ? Tone::kGood : Tone::kPlain);
 }
 
-void answer_extra(Sheet& sheet, const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
+void answer_extra(View& view, const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
   const MeasuredCase* most = nullptr;
   std::size_t count = 0;
   std::vector<const Record*> hits;
@@ -220,9 +220,9 @@ void answer_extra(Sheet& sheet, const std::vector<MeasuredCase>& ops, const std:
     text += " on a cache hit";
     if (const Record* miss = most->find("miss over local"))
       text += fmt::format(", {} on a miss", metric_time_with_interval(miss));
-    sheet.answer(text);
+    view.answer(text);
   }
-  answer_doubts(sheet, hits, "operators");
+  answer_doubts(view, hits, "operators");
 }
 
 }  // namespace
@@ -238,11 +238,11 @@ PlacementText parse_placement(std::string_view text) {
     std::string_view dim = std::string_view(lower).substr(name.size());
     if (dim.starts_with('(') && dim.ends_with(')')) dim = dim.substr(1, dim.size() - 2);
     const auto number = to_integer(dim);
-    if (number && *number >= 0 && *number < kMostDims) {
+    if (number && *number >= 0 && *number < kMaxDims) {
       return {PlacementText::Kind::kShard, static_cast<int>(*number)};
     }
   }
-  throw Error("a placement is S(dim), R or P, not " + in_quotes(text) +
+  throw Error("a placement is S(dim), R or P, not " + quote(text) +
               "; S(0) shards the rows of a tensor over the ranks, R replicates the tensor");
 }
 
@@ -292,10 +292,10 @@ DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis
   for (const std::string& text : split(placements, ',')) setup.placements.push_back(parse_placement(text));
   setup.shape = parse_grid(axis("shape"), "shape", 1);
   setup.dtype = axis("dtype");
-  constexpr std::int64_t kMostRepeats = 100'000;
+  constexpr std::int64_t kMaxRepeats = 100'000;
   const auto repeats = to_integer(axis("repeats"));
-  if (!repeats || *repeats < 1 || *repeats > kMostRepeats)
-    throw Error("repeats " + in_quotes(axis("repeats")) + ": expected a number from 1 to 100000");
+  if (!repeats || *repeats < 1 || *repeats > kMaxRepeats)
+    throw Error("repeats " + quote(axis("repeats")) + ": expected a number from 1 to 100000");
   setup.repeats = static_cast<int>(*repeats);
   return setup;
 }
@@ -306,7 +306,7 @@ std::vector<std::int64_t> parse_grid(std::string_view text, std::string_view wha
     const auto size = to_integer(trimmed(part));
     if (!size || *size < least || *size > 1'000'000'000) {
       throw Error(fmt::format("{} {}: expected sizes of at least {}, joined by x, such as 2x2", what,
-                              in_quotes(text), least));
+                              quote(text), least));
     }
     sizes.push_back(*size);
   }
@@ -337,8 +337,8 @@ std::vector<ExpectationVerdict> judge_expectations(const std::vector<DispatchExp
   for (const DispatchExpectation& expectation : expectations) {
     ExpectationVerdict verdict;
     verdict.expectation = expectation;
-    const auto found =
-        std::ranges::find_if(records, [&](const Record& record) { return fits(expectation, record); });
+    const auto found = std::ranges::find_if(
+        records, [&](const Record& record) { return matches_record(expectation, record); });
     if (found != records.end()) {
       verdict.kind = kind_of(expectation, *found);
       verdict.record = *found;
@@ -353,8 +353,8 @@ std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpect
                                                       const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (record.samples.empty() || record.metric.value <= 0) continue;
-    const auto known =
-        std::ranges::find_if(expectations, [&](const DispatchExpectation& e) { return fits(e, record); });
+    const auto known = std::ranges::find_if(
+        expectations, [&](const DispatchExpectation& e) { return matches_record(e, record); });
     if (known != expectations.end()) {
       known->value_us = record.metric.value;
     } else if (record.metric.name == "hit" || record.metric.name == "propagation") {
@@ -372,28 +372,28 @@ std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpect
   return expectations;
 }
 
-Sheet dispatch_sheet(const std::vector<Record>& records, const std::vector<ExpectationVerdict>& verdicts) {
+View dispatch_view(const std::vector<Record>& records, const std::vector<ExpectationVerdict>& verdicts) {
   const std::vector<MeasuredCase> ops = measured_cases(records);
-  Sheet sheet;
-  answer_expectations(sheet, verdicts);
-  answer_unmeasured(sheet, ops, [](const Record& one) { return one.model.name; });
-  answer_extra(sheet, ops, records);
+  View view;
+  answer_expectations(view, verdicts);
+  answer_unmeasured(view, ops, [](const Record& one) { return one.model.name; });
+  answer_extra(view, ops, records);
   for (const Table& table : {time_table(ops, records), extra_table(ops, records), step_table(ops, records),
                              instruction_table(ops, records)})
-    sheet.table(table);
-  if (sheet.has_tables()) {
-    sheet.notes(
+    view.table(table);
+  if (view.has_tables()) {
+    view.notes(
         "  times are per call: medians over the cycles of all ranks; on a miss, look-up includes "
         "propagation\n");
   }
   for (const Record& record : records) {
     const auto why = record.model.extra_info.find(kNoInstructionsKey);
     if (why == record.model.extra_info.end()) continue;
-    sheet.notes("  no instructions: " + why->second + "\n");
+    view.notes("  no instructions: " + why->second + "\n");
     break;
   }
-  sheet.notes(text_of_unmeasured(ops, [](const Record& one) { return one.model.name; }), Tone::kBad);
-  return sheet.table(expectation_table(verdicts));
+  view.notes(text_of_unmeasured(ops, [](const Record& one) { return one.model.name; }), Tone::kBad);
+  return view.table(expectation_table(verdicts));
 }
 
 Table dispatch_rank_table(const std::vector<Record>& records) {

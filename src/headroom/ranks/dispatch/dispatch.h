@@ -82,8 +82,7 @@ std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpect
 /// Key in Model::extra_info: why instructions were not counted.
 inline constexpr const char* kNoInstructionsKey = "no_instructions";
 
-Sheet dispatch_sheet(const std::vector<Record>& records,
-                     const std::vector<ExpectationVerdict>& verdicts = {});
+View dispatch_view(const std::vector<Record>& records, const std::vector<ExpectationVerdict>& verdicts = {});
 
 Table dispatch_rank_table(const std::vector<Record>& records);
 

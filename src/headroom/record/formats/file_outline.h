@@ -31,6 +31,6 @@ class FileOutline {
 };
 
 /// Returns the name of a known but unsupported tool, or an empty text.
-std::string unread_tool(const FileOutline& outline);
+std::string unsupported_tool(const FileOutline& outline);
 
 }  // namespace headroom

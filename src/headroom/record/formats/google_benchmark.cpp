@@ -100,7 +100,7 @@ double nanoseconds_per_unit(const Json& object, const std::string& where) {
   for (const auto& [name, factor] : kUnits) {
     if (unit == name) return factor;
   }
-  throw Error(where + "/time_unit: expected 'ns', 'us', 'ms' or 's', found " + in_quotes(unit));
+  throw Error(where + "/time_unit: expected 'ns', 'us', 'ms' or 's', found " + quote(unit));
 }
 
 std::string failure_of(const Json& object, const std::string& where) {
@@ -255,7 +255,7 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
   if (!failed && !run.failure.empty()) latency.notes.push_back("A repetition failed: " + run.failure);
   for (const auto& [name, values] : run.counters) {
     if (values.empty())
-      latency.notes.push_back("Every value of the counter " + in_quotes(name) + " is NaN or an infinity.");
+      latency.notes.push_back("Every value of the counter " + quote(name) + " is NaN or an infinity.");
   }
   add(std::move(latency), std::move(run.real_ns));
   if (failed) {

@@ -116,7 +116,7 @@ std::string with_placeholders(const std::string& text,
 
 Command read_command(const Json& result, const std::string& where) {
   Command command;
-  command.name = command.title = without_secrets(json_string(result, "command", where));
+  command.name = command.title = redact_secrets(json_string(result, "command", where));
   if (const Json* parameters = json_optional(result, "parameters", where)) {
     for (const auto& [name, value] : plain_texts(*parameters)) command.parameters.emplace_back(name, value);
   }
@@ -134,7 +134,7 @@ Command read_command(const Json& result, const std::string& where) {
 
 /// Recovers the template of filled-in commands, from the results that agree on it: a value may also occur
 /// elsewhere in one command, but hardly in all.
-void name_as_given(std::vector<Command>& commands) {
+void restore_templates(std::vector<Command>& commands) {
   std::map<std::string, int> agreeing;
   const auto template_of = [](const Command& command) {
     return with_placeholders(command.title, command.parameters);
@@ -245,7 +245,7 @@ std::vector<Record> read_hyperfine(const PaddedText& text, const std::string& so
   const Json& results = json_array(document, "results", root);
   std::vector<Command> commands;
   for (const Json& result : results) commands.push_back(read_command(result, where(commands.size())));
-  name_as_given(commands);
+  restore_templates(commands);
   std::vector<Record> records;
   for (std::size_t i = 0; i < commands.size(); ++i) add_records(results[i], commands[i], where(i), records);
   if (records.empty()) throw Error(root + "/results: is empty; there is nothing to read");

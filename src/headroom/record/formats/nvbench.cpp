@@ -106,7 +106,7 @@ std::vector<double> read_samples(const Summaries& summaries, std::string_view pr
   if (named == summary->second.end()) return {};
   const std::optional<fs::path> path = find_beside(json, named->second);
   if (!path) {
-    notes.push_back("The samples are missing: " + in_quotes(named->second) +
+    notes.push_back("The samples are missing: " + quote(named->second) +
                     " is not in the folder of the JSON file.");
     return {};
   }

@@ -150,7 +150,7 @@ class SeedLine {
     const std::optional<double> value = to_number(cell);
     if (!value) {
       throw Error(
-          fmt::format("{}, column {}: expected a finite number, found {}", where_, column, in_quotes(cell)));
+          fmt::format("{}, column {}: expected a finite number, found {}", where_, column, quote(cell)));
     }
     return value;
   }
@@ -185,7 +185,7 @@ std::vector<Record> read_seed_rows(const PaddedText& text, const std::string& so
   const std::vector<CsvRow> lines = parse_csv(text.view(), source);
   for (const char* column : {"name", "metric", "actual"}) {
     if (lines.empty() || std::ranges::find(lines[0], column) == lines[0].end())
-      throw Error(fmt::format("{}: row 1: no column {}", source, in_quotes(column)));
+      throw Error(fmt::format("{}: row 1: no column {}", source, quote(column)));
   }
   std::vector<Record> records;
   for (std::size_t i = 1; i < lines.size(); ++i) {

@@ -60,7 +60,7 @@ bool is_plain(char c) {
 }
 
 std::string plain_name(std::string_view text) {
-  constexpr std::size_t kLongest = 32;
+  constexpr std::size_t kMaxLength = 32;
   std::string name;
   for (const char character : text) {
     if (is_plain(character)) {
@@ -68,7 +68,7 @@ std::string plain_name(std::string_view text) {
     } else if (!name.empty() && name.back() != '-') {
       name += '-';
     }
-    if (name.size() == kLongest) break;
+    if (name.size() == kMaxLength) break;
   }
   while (name.ends_with('-')) name.pop_back();
   return name.empty() ? "machine" : name;

@@ -29,7 +29,7 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
 
 /// Sixteen sums hide the latency of two products per cycle with weights in L2; eight suffice for slower
 /// memory.
-template <int kRows, Ahead kAhead>
+template <int kRows, PrefetchHint kAhead>
 [[gnu::always_inline]] inline void dot(const Bf16* const* rows, std::size_t columns, const Bf16* x,
                                        std::size_t ahead, __m512* sums) {
   constexpr int kUnroll = kRows == 1 ? 8 : 16 / kRows;
@@ -80,7 +80,7 @@ template <int kRows, Ahead kAhead>
   for (int i = 0; i < kRows; ++i) sums[i] = parts[i][0];
 }
 
-template <int kRows, Ahead kAhead>
+template <int kRows, PrefetchHint kAhead>
 void multiply_as(const Bf16* weights, std::size_t rows, std::size_t columns, const Bf16* x, GemvWalk walk,
                  float* y) {
   const RowGroups groups(rows, walk.apart);
@@ -101,13 +101,13 @@ template <int kRows>
 void multiply_rows(const Bf16* weights, std::size_t rows, std::size_t columns, const Bf16* x, GemvWalk walk,
                    float* y) {
   if (walk.ahead == 0) {
-    multiply_as<kRows, Ahead::kNone>(weights, rows, columns, x, walk, y);
-  } else if (kRows == 1 && walk.into == Into::kFirstCache) {
-    multiply_as<1, Ahead::kAroundCaches>(weights, rows, columns, x, walk, y);
-  } else if (walk.into == Into::kLargerCaches) {
-    multiply_as<kRows, Ahead::kLargerCaches>(weights, rows, columns, x, walk, y);
+    multiply_as<kRows, PrefetchHint::kNone>(weights, rows, columns, x, walk, y);
+  } else if (kRows == 1 && walk.into == PrefetchLevel::kFirstCache) {
+    multiply_as<1, PrefetchHint::kNontemporal>(weights, rows, columns, x, walk, y);
+  } else if (walk.into == PrefetchLevel::kLargerCaches) {
+    multiply_as<kRows, PrefetchHint::kLargerCaches>(weights, rows, columns, x, walk, y);
   } else {
-    multiply_as<kRows, Ahead::kAllCaches>(weights, rows, columns, x, walk, y);
+    multiply_as<kRows, PrefetchHint::kAllCaches>(weights, rows, columns, x, walk, y);
   }
 }
 
@@ -115,7 +115,7 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
               GemvWalk walk, float* y) {
   const auto* first = reinterpret_cast<const Bf16*>(weights);
   const auto* x = reinterpret_cast<const Bf16*>(prepared);
-  walk = taken_walk(walk);
+  walk = effective_walk(walk);
   if (walk.rows >= 4) return multiply_rows<4>(first, rows, columns, x, walk, y);
   if (walk.rows >= 2) return multiply_rows<2>(first, rows, columns, x, walk, y);
   multiply_rows<1>(first, rows, columns, x, walk, y);

@@ -127,7 +127,7 @@ struct FourOfX {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(all), scales, sums);
 }
 
-template <Ahead kAhead>
+template <PrefetchHint kAhead>
 [[gnu::always_inline]] inline void dot_int4(const std::byte* const* rows, std::size_t columns,
                                             const std::byte* x, std::size_t ahead, __m512* sums) {
   const __m512i which_numbers = _mm512_load_si512(kNumbers.data()),
@@ -153,7 +153,7 @@ template <Ahead kAhead>
   }
 }
 
-template <Ahead kAhead>
+template <PrefetchHint kAhead>
 [[gnu::always_inline]] inline void dot_int8(const std::byte* const* rows, std::size_t columns,
                                             const std::byte* x, std::size_t ahead, __m512* sums) {
   HEADROOM_UNROLL(4)
@@ -176,7 +176,7 @@ template <Ahead kAhead>
   }
 }
 
-template <bool kInt4, Ahead kAhead>
+template <bool kInt4, PrefetchHint kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                  float step, GemvWalk walk, float* y) {
   const std::size_t row_bytes = columns / kBlockColumns * (kInt4 ? kInt4BlockBytes : kInt8BlockBytes);
@@ -207,9 +207,9 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
         .multiply(weights, rows, columns, prepared, walk, y);
   }
   if (walk.ahead == 0) {
-    return multiply_as<kInt4, Ahead::kNone>(weights, rows, columns, prepared, header.step, walk, y);
+    return multiply_as<kInt4, PrefetchHint::kNone>(weights, rows, columns, prepared, header.step, walk, y);
   }
-  multiply_as<kInt4, Ahead::kLargerCaches>(weights, rows, columns, prepared, header.step, walk, y);
+  multiply_as<kInt4, PrefetchHint::kLargerCaches>(weights, rows, columns, prepared, header.step, walk, y);
 }
 
 HEADROOM_END_TARGET

@@ -82,7 +82,7 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   }
 }
 
-template <int kRows, Ahead kAhead>
+template <int kRows, PrefetchHint kAhead>
 [[gnu::always_inline]] inline void dot(const std::byte* const* rows, std::size_t columns, const Bf16* even,
                                        const Lookup& upper, const Lookup& lower, std::size_t ahead,
                                        __m512* sums) {
@@ -118,7 +118,7 @@ template <int kRows, Ahead kAhead>
   for (int i = 0; i < kRows; ++i) sums[i] = _mm512_add_ps(evens[i], odds[i]);
 }
 
-template <int kRows, Ahead kAhead>
+template <int kRows, PrefetchHint kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                  GemvWalk walk, float* y) {
   const Lookup upper(kTables.upper), lower(kTables.lower);
@@ -143,19 +143,19 @@ template <int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                    GemvWalk walk, float* y) {
   if (walk.ahead == 0) {
-    multiply_as<kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
-  } else if (kRows == 1 && walk.into == Into::kFirstCache) {
-    multiply_as<1, Ahead::kAroundCaches>(weights, rows, columns, prepared, walk, y);
-  } else if (walk.into == Into::kLargerCaches) {
-    multiply_as<kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
+    multiply_as<kRows, PrefetchHint::kNone>(weights, rows, columns, prepared, walk, y);
+  } else if (kRows == 1 && walk.into == PrefetchLevel::kFirstCache) {
+    multiply_as<1, PrefetchHint::kNontemporal>(weights, rows, columns, prepared, walk, y);
+  } else if (walk.into == PrefetchLevel::kLargerCaches) {
+    multiply_as<kRows, PrefetchHint::kLargerCaches>(weights, rows, columns, prepared, walk, y);
   } else {
-    multiply_as<kRows, Ahead::kAllCaches>(weights, rows, columns, prepared, walk, y);
+    multiply_as<kRows, PrefetchHint::kAllCaches>(weights, rows, columns, prepared, walk, y);
   }
 }
 
 void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
               GemvWalk walk, float* y) {
-  walk = taken_walk(walk);
+  walk = effective_walk(walk);
   if (walk.rows >= 4) return multiply_rows<4>(weights, rows, columns, prepared, walk, y);
   multiply_rows<1>(weights, rows, columns, prepared, walk, y);
 }

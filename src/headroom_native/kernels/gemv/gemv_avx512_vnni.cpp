@@ -107,7 +107,7 @@ struct RowSums {
 };
 
 /// Eight or more sums hide the latency.
-template <int kPlanes, int kRows, Ahead kAhead>
+template <int kPlanes, int kRows, PrefetchHint kAhead>
 [[gnu::always_inline]] inline void dot(const std::byte* const* rows, std::size_t columns,
                                        const std::byte* start, std::size_t ahead, RowSums<kPlanes>* sums) {
   constexpr int kUnroll = 8 / kRows;
@@ -186,7 +186,7 @@ template <int kPlanes>
   return _mm256_cvtpd_ps(_mm256_mul_pd(total, step));
 }
 
-template <int kPlanes, int kRows, Ahead kAhead>
+template <int kPlanes, int kRows, PrefetchHint kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* start,
                  float step, GemvWalk walk, float* y) {
   const __m256d steps = _mm256_set1_pd(static_cast<double>(step));
@@ -211,17 +211,19 @@ void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t colum
                    float step, GemvWalk walk, float* y) {
   constexpr bool kStrict = kPlanes == 3;
   if (walk.ahead == 0) {
-    return multiply_as<kPlanes, kRows, Ahead::kNone>(weights, rows, columns, start, step, walk, y);
+    return multiply_as<kPlanes, kRows, PrefetchHint::kNone>(weights, rows, columns, start, step, walk, y);
   }
   if constexpr (!kStrict) {
-    if (kRows == 1 && walk.into == Into::kFirstCache) {
-      return multiply_as<kPlanes, 1, Ahead::kAroundCaches>(weights, rows, columns, start, step, walk, y);
+    if (kRows == 1 && walk.into == PrefetchLevel::kFirstCache) {
+      return multiply_as<kPlanes, 1, PrefetchHint::kNontemporal>(weights, rows, columns, start, step, walk,
+                                                                 y);
     }
-    if (walk.into != Into::kLargerCaches) {
-      return multiply_as<kPlanes, kRows, Ahead::kAllCaches>(weights, rows, columns, start, step, walk, y);
+    if (walk.into != PrefetchLevel::kLargerCaches) {
+      return multiply_as<kPlanes, kRows, PrefetchHint::kAllCaches>(weights, rows, columns, start, step, walk,
+                                                                   y);
     }
   }
-  multiply_as<kPlanes, kRows, Ahead::kLargerCaches>(weights, rows, columns, start, step, walk, y);
+  multiply_as<kPlanes, kRows, PrefetchHint::kLargerCaches>(weights, rows, columns, start, step, walk, y);
 }
 
 template <int kPlanes>
@@ -230,7 +232,7 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
   Header header;
   std::memcpy(&header, prepared, sizeof header);
   const std::byte* start = prepared + kLine;
-  walk = taken_walk(walk);
+  walk = effective_walk(walk);
   if (!header.is_planes) return exact_kernel().multiply(weights, rows, columns, start, walk, y);
   if constexpr (kPlanes == 2) {
     if (walk.rows < 2) return multiply_rows<2, 1>(weights, rows, columns, start, header.step, walk, y);

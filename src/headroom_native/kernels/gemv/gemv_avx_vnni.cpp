@@ -105,7 +105,7 @@ struct PlanesKernel {
   using Weight = std::int8_t;
 
   /// `prepared` points to the header.
-  template <int kRows, Ahead kAhead>
+  template <int kRows, PrefetchHint kAhead>
   [[gnu::always_inline]] static void dot(const std::int8_t* const* rows, std::size_t columns,
                                          const std::byte* prepared, std::size_t ahead, float* y) {
     Header header;

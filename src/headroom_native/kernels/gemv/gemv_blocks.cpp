@@ -223,7 +223,7 @@ void unpack_as(const std::byte* from, std::size_t columns, std::size_t ahead, Bf
   float values[kSuper];
   for (std::size_t k = 0; k < columns; k += kSuper, from += Format::kBytes) {
     for (std::size_t line = 0; ahead > 0 && line < Format::kBytes; line += kLine)
-      prefetch<Ahead::kAllCaches>(from + ahead + line);
+      prefetch<PrefetchHint::kAllCaches>(from + ahead + line);
     read_block<Format>(from, values);
     for (std::size_t i = 0; i < kSuper; i += kLanes) store_rounded(hn::LoadU(F32(), values + i), to + k + i);
   }
@@ -385,7 +385,7 @@ HWY_INLINE void add_block<Q6>(const std::byte* block, const std::int16_t* x, con
   }
 }
 
-template <typename Format, Ahead kAhead>
+template <typename Format, PrefetchHint kAhead>
 HWY_INLINE void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns,
                               const std::byte* prepared, float step, GemvWalk walk, float* y) {
   const std::size_t blocks = columns / kSuper;
@@ -400,7 +400,7 @@ HWY_INLINE void multiply_rows(const std::byte* weights, std::size_t rows, std::s
       HEADROOM_UNROLL(4)
       for (std::size_t i = 0; i < 4; ++i) {
         const std::byte* const at = weights + (four.row[i] * blocks + block) * Format::kBytes;
-        for (std::size_t line = 0; kAhead != Ahead::kNone && line < Format::kBytes; line += kLine)
+        for (std::size_t line = 0; kAhead != PrefetchHint::kNone && line < Format::kBytes; line += kLine)
           prefetch<kAhead>(at + walk.ahead + line);
         add_block<Format>(at, x + block * kSuper, x_sums + block * 16, sums[i]);
       }
@@ -419,8 +419,8 @@ HWY_INLINE void multiply_fixed(const std::byte* weights, std::size_t rows, std::
   prepared += kLine;
   if (!header.is_fixed) return multiply_floats<Format>(weights, rows, columns, prepared, walk, y);
   if (walk.ahead == 0)
-    return multiply_rows<Format, Ahead::kNone>(weights, rows, columns, prepared, header.step, walk, y);
-  multiply_rows<Format, Ahead::kLargerCaches>(weights, rows, columns, prepared, header.step, walk, y);
+    return multiply_rows<Format, PrefetchHint::kNone>(weights, rows, columns, prepared, header.step, walk, y);
+  multiply_rows<Format, PrefetchHint::kLargerCaches>(weights, rows, columns, prepared, header.step, walk, y);
 }
 #else
 // Compiler vectors have no products of 16 bits.
@@ -464,7 +464,7 @@ GemvKernel portable_gemv_blocks(std::string_view dtype, Isa isa) {
   return {HEADROOM_HIGHWAY_FUNCTION(prepare, isa),
           dtype == "int4" ? HEADROOM_HIGHWAY_FUNCTION(multiply_int4_blocks, isa)
                           : HEADROOM_HIGHWAY_FUNCTION(multiply_int8_blocks, isa),
-          round, vectors_of(isa), Reach::kFar};
+          round, vector_target(isa), Residency::kFar};
 }
 
 GemvKernel gemv_super_blocks(std::string_view dtype, Isa isa) {
@@ -472,7 +472,7 @@ GemvKernel gemv_super_blocks(std::string_view dtype, Isa isa) {
   GemvKernel kernel{HEADROOM_HIGHWAY_FUNCTION(prepare_super, isa),
                     nullptr,
                     portable_gemv_kernel("bf16", isa).round,
-                    vectors_of(isa),
+                    vector_target(isa),
                     kFourStreams,
                     is_fixed ? "int8" : "bf16"};
   if (is_fixed) kernel.isa += ", x in 16 bits";

@@ -63,7 +63,7 @@ HWY_INLINE hn::Vec<Words> load_words_once(const Bf16* from) {
 struct Bf16Kernel {
   using Weight = Bf16;
 
-  template <int kRows, Ahead kAhead>
+  template <int kRows, PrefetchHint kAhead>
   HWY_INLINE static void dot(const Bf16* const* rows, std::size_t columns, const std::byte* prepared,
                              std::size_t ahead, float* y) {
     constexpr std::size_t kSums = 4 / kRows;  // per row, for even and for odd columns
@@ -129,7 +129,7 @@ void prepare_floats(const Bf16* x, std::size_t columns, std::byte* prepared) {
 struct Int8Kernel {
   using Weight = std::int8_t;
 
-  template <int kRows, Ahead kAhead>
+  template <int kRows, PrefetchHint kAhead>
   HWY_INLINE static void dot(const std::int8_t* const* rows, std::size_t columns, const std::byte* prepared,
                              std::size_t ahead, float* y) {
     constexpr std::size_t kSums = kRows == 1 ? 4 : 2;
@@ -216,7 +216,7 @@ void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
 struct FixedKernel {
   using Weight = std::int8_t;
 
-  template <int kRows, Ahead kAhead>
+  template <int kRows, PrefetchHint kAhead>
   HWY_INLINE static void dot(const std::int8_t* const* rows, std::size_t columns, const std::byte* prepared,
                              std::size_t ahead, float* y) {
     constexpr std::size_t kStep = 2 * kLanes;  // columns of a vector of x
@@ -317,7 +317,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headroom::native {
 GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
-  const std::string vectors = vectors_of(isa);
+  const std::string vectors = vector_target(isa);
   const auto round = HEADROOM_HIGHWAY_FUNCTION(round_to_bf16, isa);
   if (dtype == "bf16") {
     return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa),
@@ -367,9 +367,9 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
   return portable_gemv_kernel(dtype, isa, form);
 }
 
-Reach reach_of(std::size_t bytes_per_thread, bool hot) {
+Residency residency_of(std::size_t bytes_per_thread, bool hot) {
   constexpr std::size_t kNearBytes = std::size_t{1} << 20;
-  return hot && bytes_per_thread <= kNearBytes ? Reach::kNear : Reach::kFar;
+  return hot && bytes_per_thread <= kNearBytes ? Residency::kNear : Residency::kFar;
 }
 
 FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most) {

@@ -12,29 +12,30 @@
 namespace headroom::native {
 
 /// Place of the weights that one thread reads.
-enum class Reach {
+enum class Residency {
   kNear,  ///< in its own caches: several rows at once, so that each load of x serves all
   kFar    ///< beyond its caches: one row after another, as one prefetched stream
 };
 
 /// Target of a prefetch, on CPUs that distinguish caches.
-enum class Into {
+enum class PrefetchLevel {
   kAllCaches,
   kFirstCache,    ///< bypasses larger caches
   kLargerCaches,  ///< bypasses L1, which holds x
 };
 
 /// Order of reading weights. No walk is best at all sizes (tuning.h chooses); missing ones map to
-/// taken_walk().
+/// effective_walk().
 struct GemvWalk {
   int rows = 1;              ///< rows at once: 1, 2 or 4
   std::size_t ahead = 8192;  ///< prefetch distance within a row, in bytes; 0: no prefetch
   /// Rows read at once are a quarter of the matrix apart: long streams.
   bool apart = false;
-  Into into = Into::kAllCaches;  ///< target of the prefetch
+  PrefetchLevel into = PrefetchLevel::kAllCaches;  ///< target of the prefetch
 
   constexpr GemvWalk() = default;
-  constexpr GemvWalk(int rows_at_once, std::size_t bytes_ahead, Into caches = Into::kAllCaches)
+  constexpr GemvWalk(int rows_at_once, std::size_t bytes_ahead,
+                     PrefetchLevel caches = PrefetchLevel::kAllCaches)
       : rows(rows_at_once), ahead(bytes_ahead), into(caches) {}
   constexpr bool operator==(const GemvWalk&) const = default;
   constexpr GemvWalk with_rows_apart() const {
@@ -43,19 +44,20 @@ struct GemvWalk {
     return walk;
   }
   // Implicit: the place of the weights implies a walk.
-  constexpr GemvWalk(Reach reach)  // NOLINT(google-explicit-constructor)
-      : rows(reach == Reach::kNear ? 4 : 1), ahead(reach == Reach::kNear ? 0 : 8192) {}
+  constexpr GemvWalk(Residency reach)  // NOLINT(google-explicit-constructor)
+      : rows(reach == Residency::kNear ? 4 : 1), ahead(reach == Residency::kNear ? 0 : 8192) {}
 };
 
 /// Equal results mean identical work.
-constexpr GemvWalk taken_walk(GemvWalk walk) {
+constexpr GemvWalk effective_walk(GemvWalk walk) {
   walk.rows = walk.rows >= 4 ? 4 : walk.rows >= 2 ? 2 : 1;
-  if (walk.ahead == 0 || (walk.into == Into::kFirstCache && walk.rows > 1)) walk.into = Into::kAllCaches;
+  if (walk.ahead == 0 || (walk.into == PrefetchLevel::kFirstCache && walk.rows > 1))
+    walk.into = PrefetchLevel::kAllCaches;
   return walk;
 }
 
 /// Streams that the hardware prefetcher can follow; x stays in L1.
-constexpr GemvWalk kFourStreams = GemvWalk(4, 2048, Into::kLargerCaches).with_rows_apart();
+constexpr GemvWalk kFourStreams = GemvWalk(4, 2048, PrefetchLevel::kLargerCaches).with_rows_apart();
 
 /// Ways to multiply int8 weights by x. bf16 weights have kBest and kStrict.
 enum class GemvForm {
@@ -95,7 +97,7 @@ bool has_gemv_form(std::string_view dtype, Isa isa, GemvForm form);
 GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm::kStrict);
 
 /// kNear if a thread's share of the weights fits half of a typical L2.
-Reach reach_of(std::size_t bytes_per_thread, bool hot);
+Residency residency_of(std::size_t bytes_per_thread, bool hot);
 
 /// Weights in blocks of 32 along a row, each after a binary16 scale: "int8_g32" (ggml's Q8_0) or "int4"
 /// (Q4_0). Columns must be a multiple of 32. With byte products, x is 16-bit fixed point (error 3e-5 of the

@@ -81,7 +81,7 @@ void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
 struct PlanesKernel {
   using Weight = std::int8_t;
 
-  template <int kRows, Ahead kAhead>
+  template <int kRows, PrefetchHint kAhead>
   [[gnu::always_inline]] static void dot(const std::int8_t* const* rows, std::size_t columns,
                                          const std::byte* prepared, std::size_t ahead, float* y) {
     const auto* planes = reinterpret_cast<const std::int8_t*>(prepared);
@@ -145,7 +145,7 @@ void prepare_bf16(const Bf16* x, std::size_t columns, std::byte* prepared) {
 struct Bf16Kernel {
   using Weight = Bf16;
 
-  template <int kRows, Ahead kAhead>
+  template <int kRows, PrefetchHint kAhead>
   [[gnu::always_inline]] static void dot(const Bf16* const* rows, std::size_t columns,
                                          const std::byte* prepared, std::size_t ahead, float* y) {
     constexpr std::size_t kColumns = kVector / sizeof(Bf16);

@@ -37,7 +37,7 @@ struct Kernel {
   using Weight = typename Arithmetic::Weight;
   using Sum = typename Arithmetic::Sum;
 
-  template <int kRows, Ahead kAhead>
+  template <int kRows, PrefetchHint kAhead>
   [[gnu::always_inline]] static void dot(const Weight* const* rows, std::size_t columns,
                                          const std::byte* prepared, std::size_t ahead, float* y) {
     const std::size_t step = Arithmetic::step(), block = 4 * step;
@@ -45,7 +45,7 @@ struct Kernel {
     Sum a0 = Arithmetic::zero(), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
     std::size_t k = 0;
     for (; k + block <= columns; k += block) {
-      if constexpr (kAhead != Ahead::kNone) {
+      if constexpr (kAhead != PrefetchHint::kNone) {
         HEADROOM_UNROLL(4)
         for (int i = 0; i < kRows; ++i) {
           const auto* from = reinterpret_cast<const std::byte*>(rows[i] + k) + ahead;

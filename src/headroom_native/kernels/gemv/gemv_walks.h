@@ -4,7 +4,7 @@
 /// Multiplies all rows in groups. Kernel::dot<kRows, kAhead> multiplies kRows rows of Kernel::Weight with
 /// prepared x: each step takes whole cache lines, prefetches each once, and uses enough sums to hide the
 /// latency of additions.
-template <typename Kernel, int kRows, Ahead kAhead>
+template <typename Kernel, int kRows, PrefetchHint kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                  GemvWalk walk, float* y) {
   using Weight = typename Kernel::Weight;
@@ -28,20 +28,20 @@ template <typename Kernel, int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                    GemvWalk walk, float* y) {
   if (walk.ahead == 0) {
-    multiply_as<Kernel, kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
-  } else if (kRows == 1 && walk.into == Into::kFirstCache) {
-    multiply_as<Kernel, 1, Ahead::kAroundCaches>(weights, rows, columns, prepared, walk, y);
-  } else if (walk.into == Into::kLargerCaches) {
-    multiply_as<Kernel, kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
+    multiply_as<Kernel, kRows, PrefetchHint::kNone>(weights, rows, columns, prepared, walk, y);
+  } else if (kRows == 1 && walk.into == PrefetchLevel::kFirstCache) {
+    multiply_as<Kernel, 1, PrefetchHint::kNontemporal>(weights, rows, columns, prepared, walk, y);
+  } else if (walk.into == PrefetchLevel::kLargerCaches) {
+    multiply_as<Kernel, kRows, PrefetchHint::kLargerCaches>(weights, rows, columns, prepared, walk, y);
   } else {
-    multiply_as<Kernel, kRows, Ahead::kAllCaches>(weights, rows, columns, prepared, walk, y);
+    multiply_as<Kernel, kRows, PrefetchHint::kAllCaches>(weights, rows, columns, prepared, walk, y);
   }
 }
 
 template <typename Kernel>
 void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
               GemvWalk walk, float* y) {
-  walk = taken_walk(walk);
+  walk = effective_walk(walk);
   if (walk.rows >= 4) return multiply_rows<Kernel, 4>(weights, rows, columns, prepared, walk, y);
   if (walk.rows >= 2) return multiply_rows<Kernel, 2>(weights, rows, columns, prepared, walk, y);
   multiply_rows<Kernel, 1>(weights, rows, columns, prepared, walk, y);

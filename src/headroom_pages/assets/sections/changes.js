@@ -5,7 +5,7 @@
   const { element, numbers } = headroom;
 
   // "+10.0 % (+9.6 to +10.4)", "drifts by +5.3 %"
-  headroom.change_words = function (change) {
+  headroom.change_text = function (change) {
     if (change.ratio === null) return "from 0";
     const range = change.low === null ? "" : ` (${numbers.change(change.low)} to ${numbers.change(change.high)})`;
     return (change.drifts ? "drifts by " : "") + numbers.change(change.ratio) + range;
@@ -36,7 +36,7 @@
       columns: [
         { title: "series", name: "case", show: (row) => element("a", { href: row.href }, row.series), sort: (row) => row.series },
         machines.size > 1 && { title: "machine", show: (row) => row.machine, sort: (row) => row.machine },
-        { title: "changed by", number: true, first: -1, show: (row) => numbers.element(row.ratio ?? "", headroom.change_words(row) + verdict(row)),
+        { title: "changed by", number: true, first: -1, show: (row) => numbers.element(row.ratio ?? "", headroom.change_text(row) + verdict(row)),
           sort: (row) => row.ratio === null ? null : Math.abs(Math.log(row.ratio)), tone: headroom.change_tone },
         { title: "at run", number: true, first: -1, show: (row) => `@${row.run}`, sort: (row) => row.time },
         { title: "time", show: (row) => headroom.when(row.time), sort: (row) => row.time },

@@ -8,8 +8,8 @@
 
   function level_change(level) {
     const parts = [];
-    if (level.ratio !== null) parts.push(headroom.change_words({ ratio: level.ratio, low: level.ratio_low, high: level.ratio_high }));
-    if (level.drift !== null) parts.push(headroom.change_words({ ratio: level.drift, low: null, drifts: true }));
+    if (level.ratio !== null) parts.push(headroom.change_text({ ratio: level.ratio, low: level.ratio_low, high: level.ratio_high }));
+    if (level.drift !== null) parts.push(headroom.change_text({ ratio: level.drift, low: null, drifts: true }));
     if (parts.length === 0) return "";
     return parts.join(", ") + (level.worse === null ? " changed" : level.worse ? " worse" : " better");
   }

@@ -104,10 +104,10 @@
     const chosen = { rank: ranks[0], by: "stack", measure: "host" };
     const show = () => {
       const flame = chosen.rank.flames.find((one) => one.by === chosen.by) || chosen.rank.flames[0];
-      const told = [];
-      if (flame.left_out > 0) told.push(`${flame.left_out.toLocaleString("en")} smaller calls are merged into their callers`);
-      if (flame.elsewhere > 0 && chosen.measure === "device") told.push(`${numbers.time_ns(flame.elsewhere)} of device time was launched elsewhere`);
-      box.replaceChildren(headroom.figure("flame", { ...flame, kinds: model.kinds, measure: chosen.measure }, { note: told.join("; ") || null }));
+      const notes = [];
+      if (flame.left_out > 0) notes.push(`${flame.left_out.toLocaleString("en")} smaller calls are merged into their callers`);
+      if (flame.elsewhere > 0 && chosen.measure === "device") notes.push(`${numbers.time_ns(flame.elsewhere)} of device time was launched elsewhere`);
+      box.replaceChildren(headroom.figure("flame", { ...flame, kinds: model.kinds, measure: chosen.measure }, { note: notes.join("; ") || null }));
     };
     const set = (key) => (value) => { chosen[key] = value; show(); };
     const has = (by) => all.some((flame) => flame.by === by), has_device = all.some((flame) => flame.device.some((time) => time > 0));
@@ -119,14 +119,14 @@
     return element("div", { class: "flames" }, element("h3", {}, "Where the time is spent"), controls, box);
   }
 
-  function told_of(model) {
+  function limit_notes(model) {
     return model.ranks.flatMap((rank) => {
-      const of = model.ranks.length > 1 ? `rank ${rank.rank}: ` : "", told = [];
-      if (rank.shortest_ns > 0) told.push(`${of}${rank.events.toLocaleString("en")} events in ${rank.slices.toLocaleString("en")} slices: those ` +
+      const of = model.ranks.length > 1 ? `rank ${rank.rank}: ` : "", notes = [];
+      if (rank.shortest_ns > 0) notes.push(`${of}${rank.events.toLocaleString("en")} events in ${rank.slices.toLocaleString("en")} slices: those ` +
         `under ${numbers.time_ns(rank.shortest_ns)} are grouped in paler blocks`);
-      if (rank.tracks_left_out > 0) told.push(`${of}${rank.tracks_left_out} tracks with ${rank.events_left_out.toLocaleString("en")} events are not ` +
+      if (rank.tracks_left_out > 0) notes.push(`${of}${rank.tracks_left_out} tracks with ${rank.events_left_out.toLocaleString("en")} events are not ` +
         "drawn, the tracks with the least time");
-      return told;
+      return notes;
     });
   }
 
@@ -138,7 +138,7 @@
 
   headroom.sections.trace = function (box, data) {
     const timeline = headroom.timeline(data.timeline, marks_of(data.findings));
-    const lines = [...told_of(timeline.model), ...data.notes];
+    const lines = [...limit_notes(timeline.model), ...data.notes];
     headroom.append(box, [
       data.findings.length > 0 ? findings_list(data.findings, (mark) => timeline.go_to(mark))
         : element("div", { class: "answers" }, data.answer.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),

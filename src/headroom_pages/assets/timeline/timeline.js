@@ -12,7 +12,7 @@
   const events_text = (count) => `${count.toLocaleString("en")} event${count === 1 ? "" : "s"}`;
 
   // Excludes the profiler's own events, which may last much longer.
-  function core_of({ ranks, kinds, name_kinds, length }) {
+  function work_range({ ranks, kinds, name_kinds, length }) {
     let from = Infinity, to = -Infinity;
     const is_other = (name) => kinds[name_kinds[name]] === "other";
     for (const { lanes } of ranks.flatMap((rank) => rank.tracks)) {
@@ -27,7 +27,7 @@
     // marks: [{time, text}]
     constructor(data, marks) {
       this.model = headroom.decode_timeline(data);
-      this.view = new headroom.TimeView(this.model.length, core_of(this.model));
+      this.view = new headroom.TimeView(this.model.length, work_range(this.model));
       this.rows = headroom.timeline_rows(this.model);
       this.marks = marks;
       this.selected = null;
@@ -51,9 +51,9 @@
     }
 
     label(row) {
-      const told = row.track ? `${row.title}: ${events_text(row.track.events)}, ${numbers.time_ns(row.track.busy_ns)} in total`
+      const hint = row.track ? `${row.title}: ${events_text(row.track.events)}, ${numbers.time_ns(row.track.busy_ns)} in total`
         : row.counter ? `${row.title}: up to ${this.value_text(row.counter, row.counter.top)}` : `${row.title}: ${row.rank.file}`;
-      row.label = element("button", { type: "button", class: row.header ? "timeline-rank" : "timeline-label", title: told,
+      row.label = element("button", { type: "button", class: row.header ? "timeline-rank" : "timeline-label", title: hint,
         "aria-expanded": "true", click: () => this.toggle(row) }, element("span", {}, row.title),
         row.counter && `, max ${this.value_text(row.counter, row.counter.top)}`);
       return row.label;

@@ -27,7 +27,7 @@ struct SeriesSegment {
   std::vector<std::string> changes;  ///< in the environment, since the previous segment
 };
 
-struct SeriesStory {
+struct SeriesAnalysis {
   StoredSeries series;
   std::vector<StoredValue> values;
   std::vector<SeriesSegment> segments;
@@ -37,8 +37,9 @@ struct SeriesStory {
 
 /// Finds the changes of at least `least`, a share of the level before. Calls `environment_of` only for runs
 /// next to changes; it may be empty.
-SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
-                         const std::function<Environment(std::int64_t)>& environment_of, double least = 0);
+SeriesAnalysis series_analysis(StoredSeries series, std::vector<StoredValue> values,
+                               const std::function<Environment(std::int64_t)>& environment_of,
+                               double least = 0);
 
 /// False if the direction is unknown.
 bool is_worse(double ratio, Direction direction);
@@ -57,38 +58,38 @@ struct LastChange {
 };
 
 /// Nothing if the level never changed.
-std::optional<LastChange> last_change(const SeriesStory& story);
+std::optional<LastChange> last_change(const SeriesAnalysis& analysis);
 
 /// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
-std::string last_change_text(const SeriesStory& story, const LastChange& change);
+std::string last_change_text(const SeriesAnalysis& analysis, const LastChange& change);
 
 /// "2 of 14 series changed: gemv D=64 native cpu 2t latency at @21, +10.0 % (+9.6 .. +10.4) worse; ...", with
 /// the newest few.
-std::string changes_sentence(std::span<const SeriesStory> stories);
+std::string changes_sentence(std::span<const SeriesAnalysis> analyses);
 
 /// Answer of `headroom history --fail-on-regression`.
 struct RegressionAnswer {
-  ExitCode exit = ExitCode::kFine;
+  ExitCode exit = ExitCode::kSuccess;
   std::string sentence;
 };
 
-/// Answers kNo if a series became worse within its last `newest` values or drifts to the worse; otherwise
-/// kInconclusive if no series has enough values to detect a change.
-RegressionAnswer regression_answer(std::span<const SeriesStory> stories, std::size_t newest);
+/// Answers kFailure if a series became worse within its last `newest` values or drifts to the worse;
+/// otherwise kInconclusive if no series has enough values to detect a change.
+RegressionAnswer regression_answer(std::span<const SeriesAnalysis> analyses, std::size_t newest);
 
 Table runs_table(const std::vector<StoredRun>& runs);
 Json runs_json(const std::vector<StoredRun>& runs);
 
-Table series_table(std::span<const SeriesStory> stories);
-Json series_list_json(std::span<const SeriesStory> stories);
+Table series_table(std::span<const SeriesAnalysis> analyses);
+Json series_list_json(std::span<const SeriesAnalysis> analyses);
 
 /// "2026-09-21 14:13" from seconds since 1970; "(unknown)" for 0.
 std::string format_utc(std::uint64_t seconds);
 
-Sheet series_sheet(const SeriesStory& story);
+View series_view(const SeriesAnalysis& analysis);
 /// Returns sentences: whether the series changed, and whether it may have changed just now.
-std::vector<std::string> series_answers(const SeriesStory& story);
-Json series_json(const SeriesStory& story);
+std::vector<std::string> series_answers(const SeriesAnalysis& analysis);
+Json series_json(const SeriesAnalysis& analysis);
 
 /// "+10.0 % (+9.6 .. +10.4)"; empty without a ratio.
 std::string change_text(const std::optional<double>& ratio, const std::optional<Interval>& interval);

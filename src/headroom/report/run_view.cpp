@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/report/run_sheet.h"
+#include "headroom/report/run_view.h"
 
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ std::vector<Rows> compared_rows(const std::vector<Record>& records) {
   return cases;
 }
 
-std::string who(const Record& record) {
+std::string backend_label(const Record& record) {
   return record.runner.empty() || record.runner == record.model.backend
              ? record.model.backend
              : record.model.backend + " [" + record.runner + "]";
@@ -74,7 +74,7 @@ std::optional<RatioToOther> ratio_between(const Record& next, const Record& near
   return turned;
 }
 
-std::string behind(const Record& next, const Record& nearest) {
+std::string slowdown_text(const Record& next, const Record& nearest) {
   const std::optional<RatioToOther> found = ratio_between(next, nearest);
   if (!found) return format_ratio(next.metric.value / nearest.metric.value) + " x the time, by the medians";
   if (!found->interval) return format_ratio(found->ratio) + " x the time, too few pairs for an interval";
@@ -121,7 +121,7 @@ class MeasuredRows {
   std::vector<const CaseRow*> rows_;
 };
 
-void answer_failures(Sheet& sheet, const MeasuredRows& rows) {
+void answer_failures(View& view, const MeasuredRows& rows) {
   const CaseRow* first = nullptr;
   std::size_t failed = 0, skipped = 0;
   for (const CaseRow& row : rows.all()) {
@@ -131,16 +131,15 @@ void answer_failures(Sheet& sheet, const MeasuredRows& rows) {
     if (failed++ == 0) first = &row;
   }
   if (first != nullptr) {
-    sheet.answer(fmt::format("{} of {} failed: {}: {}", failed, counted(rows.all().size(), "case"),
-                             rows.name(first->any()), first->any().outcome.reason),
-                 Tone::kBad);
+    view.answer(fmt::format("{} of {} failed: {}: {}", failed, counted(rows.all().size(), "case"),
+                            rows.name(first->any()), first->any().outcome.reason),
+                Tone::kBad);
   } else if (skipped == rows.all().size() && skipped > 0) {
-    sheet.answer(fmt::format("nothing was measured: {}", rows.all().front().any().outcome.reason),
-                 Tone::kBad);
+    view.answer(fmt::format("nothing was measured: {}", rows.all().front().any().outcome.reason), Tone::kBad);
   }
 }
 
-void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
+void answer_targets(View& view, const MeasuredRows& rows) {
   std::size_t reached = 0, missed = 0, inconclusive = 0;
   for (const CaseRow* row : rows.measured()) {
     const TargetVerdict verdict = target_verdict(row->any());
@@ -154,10 +153,10 @@ void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
                                  reached == 1 ? "es" : "", reached == 1 ? "its" : "their");
   if (missed > 0) text += fmt::format(", {} miss{} it", missed, missed == 1 ? "es" : "");
   if (inconclusive > 0) text += fmt::format(", {} {} inconclusive", inconclusive, is_or_are(inconclusive));
-  sheet.answer(text, missed > 0 ? Tone::kBad : inconclusive > 0 ? Tone::kPlain : Tone::kGood);
+  view.answer(text, missed > 0 ? Tone::kBad : inconclusive > 0 ? Tone::kPlain : Tone::kGood);
 }
 
-std::size_t not_told_apart(const std::vector<const Record*>& limited, const Record& furthest) {
+std::size_t count_ties(const std::vector<const Record*>& limited, const Record& furthest) {
   const auto& interval = furthest.limit->interval;
   return static_cast<std::size_t>(std::ranges::count_if(limited, [&](const Record* other) {
     if (other == &furthest) return false;
@@ -165,7 +164,7 @@ std::size_t not_told_apart(const std::vector<const Record*>& limited, const Reco
   }));
 }
 
-bool answer_limits(Sheet& sheet, const MeasuredRows& rows) {
+bool answer_limits(View& view, const MeasuredRows& rows) {
   std::vector<const Record*> limited;
   std::size_t above = 0;
   for (const CaseRow* row : rows.measured()) {
@@ -178,27 +177,27 @@ bool answer_limits(Sheet& sheet, const MeasuredRows& rows) {
     }
   }
   if (above > 0) {
-    sheet.answer(fmt::format("{} {} above {} limit, which is impossible: the declared work is wrong", above,
-                             is_or_are(above), above == 1 ? "its" : "their"),
-                 Tone::kBad);
+    view.answer(fmt::format("{} {} above {} limit, which is impossible: the declared work is wrong", above,
+                            is_or_are(above), above == 1 ? "its" : "their"),
+                Tone::kBad);
   }
   if (limited.empty()) return above > 0;
   const Record& furthest =
       **std::ranges::min_element(limited, {}, [](const Record* record) { return record->limit->fraction; });
   const std::string share = limit_text(furthest);
   if (limited.size() == 1) {
-    sheet.answer(fmt::format("{} reaches {} of its limit, {}", rows.name(furthest), share,
-                             limit_name(*furthest.limit)));
+    view.answer(fmt::format("{} reaches {} of its limit, {}", rows.name(furthest), share,
+                            limit_name(*furthest.limit)));
     return true;
   }
-  const std::size_t others = not_told_apart(limited, furthest);
-  sheet.answer(fmt::format(
+  const std::size_t others = count_ties(limited, furthest);
+  view.answer(fmt::format(
       "{} is furthest from its limit: {}{}", rows.name(furthest), share,
       others == 0 ? "" : fmt::format(" ({} more {} not significantly closer)", others, is_or_are(others))));
   return true;
 }
 
-void answer_times(Sheet& sheet, const MeasuredRows& rows) {
+void answer_times(View& view, const MeasuredRows& rows) {
   if (rows.measured().empty()) return;
   const CaseRow* longest = rows.measured().front();
   for (const CaseRow* row : rows.measured()) {
@@ -208,17 +207,17 @@ void answer_times(Sheet& sheet, const MeasuredRows& rows) {
   }
   const Record& record = longest->latency != nullptr ? *longest->latency : longest->any();
   const std::string value = value_text(record.metric.value, record.metric.unit, record.metric.name);
-  const std::string spread = spread_in_sentence(record);
+  const std::string spread = spread_suffix(record);
   if (rows.measured().size() == 1) {
-    sheet.answer(fmt::format("{} {} {}{}", rows.name(record),
-                             longest->latency != nullptr ? "takes" : "has " + record.metric.name, value,
-                             spread));
+    view.answer(fmt::format("{} {} {}{}", rows.name(record),
+                            longest->latency != nullptr ? "takes" : "has " + record.metric.name, value,
+                            spread));
   } else if (longest->latency != nullptr) {
-    sheet.answer(fmt::format("longest of {} cases is {}: {}{}", rows.measured().size(), rows.name(record),
-                             value, spread));
+    view.answer(fmt::format("longest of {} cases is {}: {}{}", rows.measured().size(), rows.name(record),
+                            value, spread));
   } else {
-    sheet.answer(fmt::format("{} cases measured, without a target, limit or time to rank them",
-                             rows.measured().size()));
+    view.answer(fmt::format("{} cases measured, without a target, limit or time to rank them",
+                            rows.measured().size()));
   }
 }
 
@@ -239,7 +238,7 @@ bool throttled(const Record& record) {
 }
 
 bool capped(const Record& record) {
-  const bool as_asked = has_note(record.notes, NoteKind::kAsManyAsAsked);
+  const bool as_asked = has_note(record.notes, NoteKind::kExactRounds);
   return record.stop == StopReason::kMaxTime || (record.stop == StopReason::kMaxSamples && !as_asked);
 }
 
@@ -268,30 +267,30 @@ bool is_wrong(const Record& record) {
   return record.kept_wrong;
 }
 
-bool in_other_pages(const Record& record) {
+bool has_page_mismatch(const Record& record) {
   return has_note(record.notes, NoteKind::kOtherPages);
 }
 
-bool is_held_by_quota(const Record& record) {
+bool is_quota_limited(const Record& record) {
   return has_note(record.notes, NoteKind::kQuota);
 }
 
-struct MarkForm {
+struct FlagForm {
   char letter;
   bool (*applies)(const Record&);
   const char* meaning;
 };
 
 /// By Mark.
-constexpr std::array<MarkForm, kMarkCount> kMarks{{
+constexpr std::array<FlagForm, kFlagCount> kFlags{{
     {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
     {'A', is_above_limit,
      "above its limit: the declared bytes or FLOPs are wrong or, with B, S or U, the limit itself was "
      "disturbed"},
     {'B', busy, "busy: other programs used these CPUs before or during the measurement"},
-    {'Q', is_held_by_quota, "throttled by the CPU quota of its control group"},
+    {'Q', is_quota_limited, "throttled by the CPU quota of its control group"},
     {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
-    {'P', in_other_pages,
+    {'P', has_page_mismatch,
      "pages: its inputs and outputs have a different share of huge pages than its limit; the record has "
      "both"},
     {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
@@ -328,21 +327,21 @@ Tone target_tone(const Record& record) {
   return verdict == TargetVerdict::kMissed ? Tone::kBad : Tone::kPlain;
 }
 
-NoiseMarks marks_of(const CaseRow& row) {
-  return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
+CaseFlags flags_of(const CaseRow& row) {
+  return case_flags(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
-NoiseMarks common_marks(const std::vector<CaseRow>& rows) {
-  NoiseMarks common;
+CaseFlags common_flags(const std::vector<CaseRow>& rows) {
+  CaseFlags common;
   common.set();
   std::size_t measured = 0;
   for (const CaseRow& row : rows) {
     if (row.any().outcome.kind != Outcome::Kind::kMeasured) continue;
-    common &= marks_of(row);
+    common &= flags_of(row);
     ++measured;
   }
-  constexpr std::size_t kWorthASentence = 3;
-  return measured >= kWorthASentence ? common : NoiseMarks();
+  constexpr std::size_t kMinCommonRows = 3;
+  return measured >= kMinCommonRows ? common : CaseFlags();
 }
 
 std::string overhead_text(const CaseRow& row) {
@@ -353,9 +352,9 @@ std::string overhead_text(const CaseRow& row) {
       row.overhead->metric.name == kPythonOverhead ? "calling it from Python" : "reading the clock";
   const auto taken_off =
       row.latency->environment ? row.latency->environment->extra_info.contains(kOverheadTakenOff) : false;
-  return fmt::format("{} costs {}{} {}", cost, format_time_ns(overhead_ns), spread_in_sentence(*row.overhead),
-                     taken_off ? "more, already subtracted"
-                               : "of that, more than 5 %: --subtract-overhead subtracts it");
+  return fmt::format(
+      "{} costs {}{} {}", cost, format_time_ns(overhead_ns), spread_suffix(*row.overhead),
+      taken_off ? "more, already subtracted" : "of that, more than 5 %: --subtract-overhead subtracts it");
 }
 
 std::string share_text(const Record* record) {
@@ -367,7 +366,7 @@ bool any_gpu(const std::vector<CaseRow>& rows) {
 }
 
 void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bool with_gpu,
-             const NoiseMarks& common) {
+             const CaseFlags& common) {
   const Record& record = row.any();
   const std::string name = differ.case_text(record), backend = differ.backend_text(record);
   if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) {
@@ -388,7 +387,7 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
                                  limit_text(record),
                                  target_text(record)};
   if (with_gpu) cells.insert(cells.end(), {share_text(row.gpu), share_text(row.mm_conv)});
-  cells.push_back(letters(marks_of(row) & ~common));
+  cells.push_back(flag_letters(flags_of(row) & ~common));
   table.row(std::move(cells)).tone(4, Tone::kFaint).tone(5, Tone::kFaint).tone(8, target_tone(record));
   if (record.kept_wrong) table.line("    WRONG: " + record.outcome.reason).tone(0, Tone::kBad);
   if (record.sums_in && is_below_f32(*record.sums_in)) {
@@ -403,7 +402,7 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
 }
 
 /// Returns notes that no mark stands for.
-std::string unmarked_notes(const std::vector<Record>& records) {
+std::string unflagged_notes(const std::vector<Record>& records) {
   constexpr std::size_t kNamed = 3;
   std::map<std::string, std::set<std::string>> cases_of;
   for (const Record& record : records) {
@@ -424,10 +423,10 @@ std::string unmarked_notes(const std::vector<Record>& records) {
 }
 
 const char* reason_without_interval(const Record& record) {
-  constexpr std::size_t kFewest = 6;  // series_median_interval()
+  constexpr std::size_t kMin = 6;  // series_median_interval()
   const std::size_t samples = sample_count(record);
   if (samples == 0) return "a single value, without samples";
-  if (samples < kFewest) return "fewer than 6 samples";
+  if (samples < kMin) return "fewer than 6 samples";
   const std::vector<double> values = steady_values(record);
   if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
     return "not all samples are numbers";
@@ -474,99 +473,99 @@ std::string nearest_limit_text(const std::vector<Record>& records) {
     const Record& nearest = *rows[0];
     const std::string dtype = nearest.benchmark.dtype.empty() ? "" : " " + nearest.benchmark.dtype;
     const char* what = nearest.limit ? "nearest the limit" : "fastest";
-    text += fmt::format("{}: {}{}: {}{}, then {}: {}\n", what, case_text(nearest), dtype, who(nearest),
-                        share(nearest), who(*rows[1]), behind(*rows[1], nearest));
+    text +=
+        fmt::format("{}: {}{}: {}{}, then {}: {}\n", what, case_text(nearest), dtype, backend_label(nearest),
+                    share(nearest), backend_label(*rows[1]), slowdown_text(*rows[1], nearest));
   }
   return text;
 }
 
-void answer_doubts(Sheet& sheet, const std::vector<const Record*>& measured, const char* rows) {
-  const auto marked = [&](Mark mark) {
+void answer_doubts(View& view, const std::vector<const Record*>& measured, const char* rows) {
+  const auto marked = [&](CaseFlag flag) {
     return static_cast<std::size_t>(std::ranges::count_if(
-        measured, [&](const Record* record) { return has_mark(noise_marks(*record), mark); }));
+        measured, [&](const Record* record) { return has_flag(case_flags(*record), flag); }));
   };
   const bool has_limits =
       std::ranges::any_of(measured, [](const Record* record) { return record->limit.has_value(); });
-  const std::size_t busy = marked(Mark::kBusy), capped = marked(Mark::kCapped),
-                    moved = marked(Mark::kLimitUnstable);
+  const std::size_t busy = marked(CaseFlag::kBusy), capped = marked(CaseFlag::kCapped),
+                    moved = marked(CaseFlag::kLimitUnstable);
   const char* how = !has_limits                   ? "times include time taken by other programs"
                     : 2 * moved > measured.size() ? "limits moved too, shares are as rough as times"
                                                   : "read shares, not times";
   if (busy > 0 && busy == measured.size()) {
-    sheet.answer(fmt::format("the machine was busy throughout: {}", how));
+    view.answer(fmt::format("the machine was busy throughout: {}", how));
   } else if (busy > 0) {
-    sheet.answer(
-        fmt::format("the machine was busy in {} of {} {} (B): {}", busy, measured.size(), rows, how));
+    view.answer(fmt::format("the machine was busy in {} of {} {} (B): {}", busy, measured.size(), rows, how));
   }
   if (capped == 0) return;
-  sheet.answer(capped == measured.size()
-                   ? std::string("sampling was capped before the precision goal: intervals are wide")
-                   : fmt::format("sampling was capped before the precision goal in {} of {} {} (T)", capped,
-                                 measured.size(), rows));
+  view.answer(capped == measured.size()
+                  ? std::string("sampling was capped before the precision goal: intervals are wide")
+                  : fmt::format("sampling was capped before the precision goal in {} of {} {} (T)", capped,
+                                measured.size(), rows));
 }
 
-Sheet run_sheet(const std::vector<Record>& records) {
-  Sheet sheet;
+View run_view(const std::vector<Record>& records) {
+  View view;
   const MeasuredRows rows(records);
-  answer_failures(sheet, rows);
-  answer_targets(sheet, rows);
-  const bool has_limits = answer_limits(sheet, rows);
+  answer_failures(view, rows);
+  answer_targets(view, rows);
+  const bool has_limits = answer_limits(view, rows);
   const std::string nearest = nearest_limit_text(records);
   const bool in_answer = static_cast<std::size_t>(std::ranges::count(nearest, '\n')) <= kComparedInAnswer;
-  if (in_answer) sheet.answer(nearest);
-  if (!has_limits && nearest.empty()) answer_times(sheet, rows);
+  if (in_answer) view.answer(nearest);
+  if (!has_limits && nearest.empty()) answer_times(view, rows);
   const std::vector<CountedWork> counted = counted_work(records);
   const std::vector<std::string> findings = counted_findings(counted);
   if (!findings.empty()) {
-    sheet.answer(
+    view.answer(
         findings.front() + (findings.size() == 1 ? "" : fmt::format(" ({} more below)", findings.size() - 1)),
         Tone::kBad);
   }
   std::vector<const Record*> timed;
   for (const CaseRow* row : rows.measured())
     timed.push_back(row->latency != nullptr ? row->latency : &row->any());
-  answer_doubts(sheet, timed, "cases");
-  sheet.table(run_table(records)).notes(run_legend(records)).notes(reference_blas_text(records), Tone::kBad);
-  sheet.notes(unmarked_notes(records), Tone::kBad);
-  if (!in_answer) sheet.notes(nearest, Tone::kPlain);
-  if (!counted.empty()) sheet.table(counted_table(counted)).notes(counted_legend(counted));
-  for (std::size_t i = 1; i < findings.size(); ++i) sheet.notes(findings[i] + "\n", Tone::kBad);
-  return sheet.table(mean_table(records));
+  answer_doubts(view, timed, "cases");
+  view.table(run_table(records)).notes(run_legend(records)).notes(reference_blas_text(records), Tone::kBad);
+  view.notes(unflagged_notes(records), Tone::kBad);
+  if (!in_answer) view.notes(nearest, Tone::kPlain);
+  if (!counted.empty()) view.table(counted_table(counted)).notes(counted_legend(counted));
+  for (std::size_t i = 1; i < findings.size(); ++i) view.notes(findings[i] + "\n", Tone::kBad);
+  return view.table(mean_table(records));
 }
 
-NoiseMarks noise_marks(const Record& record) {
-  NoiseMarks marks;
-  if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) return marks;
-  for (std::size_t i = 0; i < kMarkCount; ++i) marks[i] = kMarks[i].applies(record);
-  return marks;
+CaseFlags case_flags(const Record& record) {
+  CaseFlags flags;
+  if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) return flags;
+  for (std::size_t i = 0; i < kFlagCount; ++i) flags[i] = kFlags[i].applies(record);
+  return flags;
 }
 
-std::string letters(const NoiseMarks& marks) {
+std::string flag_letters(const CaseFlags& flags) {
   std::string text;
-  for (std::size_t i = 0; i < kMarkCount; ++i) {
-    if (marks[i]) text += kMarks[i].letter;
+  for (std::size_t i = 0; i < kFlagCount; ++i) {
+    if (flags[i]) text += kFlags[i].letter;
   }
   return text;
 }
 
-std::vector<std::string> mark_meanings(const NoiseMarks& marks) {
+std::vector<std::string> flag_meanings(const CaseFlags& flags) {
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < kMarkCount; ++i) {
-    if (marks[i]) lines.push_back(fmt::format("{}  {}", kMarks[i].letter, kMarks[i].meaning));
+  for (std::size_t i = 0; i < kFlagCount; ++i) {
+    if (flags[i]) lines.push_back(fmt::format("{}  {}", kFlags[i].letter, kFlags[i].meaning));
   }
   return lines;
 }
 
-std::string marks_legend(const NoiseMarks& marks) {
+std::string flags_legend(const CaseFlags& flags) {
   std::string legend;
-  for (const std::string& line : mark_meanings(marks)) legend += "  " + line + "\n";
+  for (const std::string& line : flag_meanings(flags)) legend += "  " + line + "\n";
   return legend;
 }
 
-std::string all_rows_legend(const NoiseMarks& marks) {
+std::string all_rows_legend(const CaseFlags& flags) {
   std::string legend;
-  for (std::size_t i = 0; i < kMarkCount; ++i) {
-    if (marks[i]) legend += fmt::format("  in every row: {}\n", kMarks[i].meaning);
+  for (std::size_t i = 0; i < kFlagCount; ++i) {
+    if (flags[i]) legend += fmt::format("  in every row: {}\n", kFlags[i].meaning);
   }
   return legend;
 }
@@ -587,7 +586,7 @@ Table run_table(const std::vector<Record>& records) {
   columns.push_back({"flags"});
   Table table(std::move(columns), 3);
   const CaseDifferences differ(records);
-  const NoiseMarks common = common_marks(rows);
+  const CaseFlags common = common_flags(rows);
   for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, common);
   const int threads = records.empty() || differ.threads ? 0 : records.front().threads;
   if (threads > 0) table.above(counted(static_cast<std::size_t>(threads), "thread"));
@@ -596,10 +595,10 @@ Table run_table(const std::vector<Record>& records) {
 
 std::string run_legend(const std::vector<Record>& records) {
   const std::vector<CaseRow> rows = case_rows(records);
-  const NoiseMarks common = common_marks(rows);
-  NoiseMarks marks;
-  for (const CaseRow& row : rows) marks |= marks_of(row) & ~common;
-  return missing_intervals(rows) + all_rows_legend(common) + marks_legend(marks) +
+  const CaseFlags common = common_flags(rows);
+  CaseFlags flags;
+  for (const CaseRow& row : rows) flags |= flags_of(row) & ~common;
+  return missing_intervals(rows) + all_rows_legend(common) + flags_legend(flags) +
          (any_gpu(rows) ? kGpuLegend : "");
 }
 

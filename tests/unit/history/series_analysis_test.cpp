@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/history/series_story.h"
+#include "headroom/history/series_analysis.h"
 
 #include <gmock/gmock.h>
 
@@ -39,10 +39,10 @@ Environment environment_of(std::int64_t run) {
   return environment;
 }
 
-TEST(SeriesStory, ChangeIsPlacedMeasuredAndExplained) {
-  const SeriesStory story = series_story(latency(), values(40, 20, 1.1), environment_of);
-  ASSERT_EQ(story.segments.size(), 2u);
-  const SeriesSegment& after = story.segments[1];
+TEST(SeriesAnalysis, ChangeIsPlacedMeasuredAndExplained) {
+  const SeriesAnalysis analysis = series_analysis(latency(), values(40, 20, 1.1), environment_of);
+  ASSERT_EQ(analysis.segments.size(), 2u);
+  const SeriesSegment& after = analysis.segments[1];
   EXPECT_EQ(after.first, 20u);
   EXPECT_EQ(after.last, 39u);
   ASSERT_TRUE(after.ratio && after.ratio_interval);
@@ -50,7 +50,7 @@ TEST(SeriesStory, ChangeIsPlacedMeasuredAndExplained) {
   EXPECT_TRUE(after.ratio_interval->contains(1.1));
   EXPECT_THAT(after.changes, testing::UnorderedElementsAre("git revision: aaaaaaaa -> bbbbbbbb",
                                                            "governor: powersave -> performance"));
-  const std::string text = series_sheet(story).text();
+  const std::string text = series_view(analysis).text();
   EXPECT_THAT(text, HasSubstr("series 3: gemv D=64 native cpu 2t, latency"));
   EXPECT_THAT(text, HasSubstr("machine machine-a, lower is better"));
   EXPECT_THAT(text, HasSubstr("@120 .. @139"));
@@ -59,40 +59,40 @@ TEST(SeriesStory, ChangeIsPlacedMeasuredAndExplained) {
   EXPECT_THAT(text, HasSubstr("1 change found"));
 }
 
-TEST(SeriesStory, HigherIsBetterTurnsTheVerdict) {
+TEST(SeriesAnalysis, HigherIsBetterTurnsTheVerdict) {
   StoredSeries bandwidth = latency();
   bandwidth.direction = Direction::kHigherIsBetter;
-  EXPECT_THAT(series_sheet(series_story(bandwidth, values(40, 20, 1.1), environment_of)).text(),
+  EXPECT_THAT(series_view(series_analysis(bandwidth, values(40, 20, 1.1), environment_of)).text(),
               HasSubstr("better"));
 }
 
-TEST(SeriesStory, NothingInTheEnvironmentChanged) {
-  const SeriesStory story =
-      series_story(latency(), values(40, 20, 1.1), [](std::int64_t) { return *environment_at(1); });
-  EXPECT_THAT(series_sheet(story).text(), HasSubstr("no change in the recorded environment"));
+TEST(SeriesAnalysis, NothingInTheEnvironmentChanged) {
+  const SeriesAnalysis analysis =
+      series_analysis(latency(), values(40, 20, 1.1), [](std::int64_t) { return *environment_at(1); });
+  EXPECT_THAT(series_view(analysis).text(), HasSubstr("no change in the recorded environment"));
 }
 
-TEST(SeriesStory, SteadyShortAndEmptySeries) {
-  EXPECT_THAT(series_sheet(series_story(latency(), values(40, 40, 1), environment_of)).text(),
+TEST(SeriesAnalysis, SteadyShortAndEmptySeries) {
+  EXPECT_THAT(series_view(series_analysis(latency(), values(40, 40, 1), environment_of)).text(),
               HasSubstr("no change found"));
-  const std::string few = series_sheet(series_story(latency(), values(5, 5, 1), environment_of)).text();
+  const std::string few = series_view(series_analysis(latency(), values(5, 5, 1), environment_of)).text();
   EXPECT_THAT(few, HasSubstr("5 values are too few"));
   EXPECT_THAT(few, Not(HasSubstr("no change found")));
-  EXPECT_THAT(series_sheet(series_story(latency(), {}, environment_of)).text(),
+  EXPECT_THAT(series_view(series_analysis(latency(), {}, environment_of)).text(),
               HasSubstr("no value was measured"));
 }
 
-TEST(SeriesStory, FewNewValuesAreOnlySuspected) {
-  const SeriesStory story = series_story(latency(), values(30, 27, 1.1), environment_of);
-  EXPECT_EQ(story.segments.size(), 1u);
-  const std::string text = series_sheet(story).text();
+TEST(SeriesAnalysis, FewNewValuesAreOnlySuspected) {
+  const SeriesAnalysis analysis = series_analysis(latency(), values(30, 27, 1.1), environment_of);
+  EXPECT_EQ(analysis.segments.size(), 1u);
+  const std::string text = series_view(analysis).text();
   EXPECT_THAT(text, HasSubstr("possible change at @127"));
   EXPECT_THAT(text, HasSubstr("compare @126 with a new run"));
-  EXPECT_EQ(series_json(story)["suspected_at_run"], 127);
+  EXPECT_EQ(series_json(analysis)["suspected_at_run"], 127);
 }
 
-TEST(SeriesStory, Json) {
-  const Json json = series_json(series_story(latency(), values(40, 20, 0.5), environment_of));
+TEST(SeriesAnalysis, Json) {
+  const Json json = series_json(series_analysis(latency(), values(40, 20, 0.5), environment_of));
   EXPECT_EQ(json["values"].size(), 40u);
   ASSERT_EQ(json["segments"].size(), 2u);
   EXPECT_EQ(json["segments"][1]["first_run"], 120);
@@ -118,12 +118,12 @@ TEST(HistoryTable, RunsAndSeries) {
   EXPECT_THAT(runs, HasSubstr("0123456789ab main"));
   EXPECT_THAT(runs, HasSubstr("(unknown)"));
   EXPECT_THAT(runs, Not(HasSubstr(std::string(70, 'x'))));
-  const std::vector<SeriesStory> stories{series_story(latency(), values(40, 20, 1.1), environment_of),
-                                         series_story(latency(), values(7, 7, 1), environment_of)};
-  const std::string table = series_table(stories).text();
+  const std::vector<SeriesAnalysis> analyses{series_analysis(latency(), values(40, 20, 1.1), environment_of),
+                                             series_analysis(latency(), values(7, 7, 1), environment_of)};
+  const std::string table = series_table(analyses).text();
   EXPECT_THAT(table, HasSubstr("40  2026-09-23 05:13  2026-09-22 10:13 @120  +10.1 % ("));
   EXPECT_THAT(table, HasSubstr("too few values"));
-  const Json list = series_list_json(stories);
+  const Json list = series_list_json(analyses);
   EXPECT_EQ(list[0]["last_change"]["run"], 120);
   EXPECT_EQ(list[0]["last_change"]["verdict"], "worse");
   EXPECT_TRUE(list[1]["last_change"].is_null());
@@ -132,47 +132,47 @@ TEST(HistoryTable, RunsAndSeries) {
 TEST(LastChange, SentenceNamesWhatChangedNewestFirst) {
   StoredSeries other = latency();
   other.name = "layer_norm";
-  const std::vector<SeriesStory> stories{series_story(latency(), values(40, 20, 1.1), environment_of),
-                                         series_story(other, values(40, 30, 0.5), environment_of),
-                                         series_story(other, values(40, 40, 1), environment_of)};
-  EXPECT_THAT(changes_sentence(stories),
+  const std::vector<SeriesAnalysis> analyses{series_analysis(latency(), values(40, 20, 1.1), environment_of),
+                                             series_analysis(other, values(40, 30, 0.5), environment_of),
+                                             series_analysis(other, values(40, 40, 1), environment_of)};
+  EXPECT_THAT(changes_sentence(analyses),
               testing::MatchesRegex("2 of 3 series changed: layer_norm latency at @130, -50.0 % .* better; "
                                     "gemv D=64 native cpu 2t latency at @120, .10.1 % .* worse"));
-  EXPECT_EQ(changes_sentence(std::span(stories).last(1)), "none of 1 series changed");
+  EXPECT_EQ(changes_sentence(std::span(analyses).last(1)), "none of 1 series changed");
 }
 
 TEST(LastChange, RegressionCountsWhereItIsRecentAndBad) {
   const auto answer = [](std::size_t count, std::size_t change, double factor, std::size_t newest) {
-    const SeriesStory story = series_story(latency(), values(count, change, factor), environment_of);
-    return regression_answer({&story, 1}, newest).exit;
+    const SeriesAnalysis analysis = series_analysis(latency(), values(count, change, factor), environment_of);
+    return regression_answer({&analysis, 1}, newest).exit;
   };
-  EXPECT_EQ(answer(40, 30, 1.1, 10), ExitCode::kNo);
-  EXPECT_EQ(answer(40, 30, 1.1, 9), ExitCode::kFine);
-  EXPECT_EQ(answer(40, 30, 0.9, 10), ExitCode::kFine);
-  EXPECT_EQ(answer(40, 40, 1, 10), ExitCode::kFine);
+  EXPECT_EQ(answer(40, 30, 1.1, 10), ExitCode::kFailure);
+  EXPECT_EQ(answer(40, 30, 1.1, 9), ExitCode::kSuccess);
+  EXPECT_EQ(answer(40, 30, 0.9, 10), ExitCode::kSuccess);
+  EXPECT_EQ(answer(40, 40, 1, 10), ExitCode::kSuccess);
   EXPECT_EQ(answer(13, 13, 1, 10), ExitCode::kInconclusive);
 }
 
 TEST(LastChange, ADriftToTheWorseGoesOn) {
   std::vector<StoredValue> rising = values(60, 60, 1);
   for (std::size_t i = 0; i < rising.size(); ++i) rising[i].value *= 1 + 0.002 * static_cast<double>(i);
-  const SeriesStory story = series_story(latency(), rising, environment_of);
-  const auto change = last_change(story);
+  const SeriesAnalysis analysis = series_analysis(latency(), rising, environment_of);
+  const auto change = last_change(analysis);
   ASSERT_TRUE(change && change->drifts && change->worse);
-  EXPECT_THAT(last_change_text(story, *change), HasSubstr("drifts by +11.8 % over 60 values, worse"));
-  EXPECT_THAT(series_sheet(story).text(), HasSubstr("drifts by +11.8 %"));
-  EXPECT_EQ(regression_answer({&story, 1}, 1).exit, ExitCode::kNo);
-  EXPECT_FALSE(last_change(series_story(latency(), rising, environment_of, 0.2)));
+  EXPECT_THAT(last_change_text(analysis, *change), HasSubstr("drifts by +11.8 % over 60 values, worse"));
+  EXPECT_THAT(series_view(analysis).text(), HasSubstr("drifts by +11.8 %"));
+  EXPECT_EQ(regression_answer({&analysis, 1}, 1).exit, ExitCode::kFailure);
+  EXPECT_FALSE(last_change(series_analysis(latency(), rising, environment_of, 0.2)));
 }
 
-TEST(SeriesStory, LeastMagnitudeAndSpread) {
-  EXPECT_EQ(series_story(latency(), values(40, 20, 1.1), environment_of, 0.2).segments.size(), 1u);
+TEST(SeriesAnalysis, LeastMagnitudeAndSpread) {
+  EXPECT_EQ(series_analysis(latency(), values(40, 20, 1.1), environment_of, 0.2).segments.size(), 1u);
   std::vector<StoredValue> wider = values(100, 100, 1);
   for (std::size_t i = 60; i < 100; ++i) wider[i].value = 10.05 + 6 * (wider[i].value - 10.05);
-  const SeriesStory story = series_story(latency(), wider, environment_of);
-  ASSERT_EQ(story.spreads.size(), 1u);
-  EXPECT_THAT(series_sheet(story).text(), HasSubstr("times the earlier one from @16"));
-  EXPECT_GT(json_number(series_json(story)["spread_changes"][0], "ratio", ""), 3);
+  const SeriesAnalysis analysis = series_analysis(latency(), wider, environment_of);
+  ASSERT_EQ(analysis.spreads.size(), 1u);
+  EXPECT_THAT(series_view(analysis).text(), HasSubstr("times the earlier one from @16"));
+  EXPECT_GT(json_number(series_json(analysis)["spread_changes"][0], "ratio", ""), 3);
 }
 
 TEST(ChangeWord, KnowsWhichWayIsWorseOrThatNobodyKnows) {

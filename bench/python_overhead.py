@@ -3,7 +3,7 @@
 """Call overhead from Python in headroom.compare, pyperf, pytest-benchmark and torch.utils.benchmark.Timer, and how well each
 distinguishes two functions 3 % apart.
 
-    PYTHONPATH=build/release/python bench/python_door.py [--python PYTHON] [--runs 14] [--seconds 1]
+    PYTHONPATH=build/release/python bench/python_overhead.py [--python PYTHON] [--runs 14] [--seconds 1]
 
 PYTHON has pyperf, pytest, pytest-benchmark and, optionally, torch. The functions: an empty one, sum() of a tuple that takes about
 1 µs, and sum() of tuples of 10,000 and 10,300 numbers, whose ratio each tool measures in every run in about the same time.
@@ -75,8 +75,8 @@ def by_pyperf(python, names, seconds, folder, environment):
         file.unlink(missing_ok=True)
         call(python, "-m", "pyperf", "timeit", "-q", "-p", 4, "-n", max(1, round(seconds / 4 / 6 * 4)), "-w", 1, "-o", file, "-s", SETUP,
              f"{name}()", "--inherit-environ", "PYTHONPATH", "--loops", 0, folder=folder, environment=environment)
-        told = json.loads(file.read_text())
-        runs = [value for run in told["benchmarks"][0]["runs"] for value in run.get("values", ())]
+        report = json.loads(file.read_text())
+        runs = [value for run in report["benchmarks"][0]["runs"] for value in run.get("values", ())]
         values.append(statistics.median(runs) * 1e9)
     return values
 
@@ -85,8 +85,8 @@ def by_pytest(python, names, seconds, folder, environment):
     (folder / "test_it.py").write_text(PYTEST % (list(names),))
     call(python, "-m", "pytest", "-q", "-p", "no:headroom", "-p", "no:cacheprovider", f"--benchmark-max-time={seconds}",
          "--benchmark-json=out.json", "test_it.py", folder=folder, environment=environment)
-    told = json.loads((folder / "out.json").read_text())["benchmarks"]
-    return [one["stats"]["median"] * 1e9 for one in told]
+    report = json.loads((folder / "out.json").read_text())["benchmarks"]
+    return [one["stats"]["median"] * 1e9 for one in report]
 
 
 TOOLS = {"headroom": by_script(HEADROOM), "pyperf": by_pyperf, "pytest-benchmark": by_pytest, "torch Timer": by_script(TORCH)}
@@ -113,11 +113,11 @@ def main():
                 print(f"{tool:18}not available: {str(error).strip().splitlines()[-1]}")
         # In turn, so that disturbances affect all tools alike.
         for _ in range(options.runs):
-            for tool, told in results.items():
+            for tool, report in results.items():
                 start = time.monotonic()
                 first, second = TOOLS[tool](options.python, ["kernel_a", "kernel_b"], options.seconds, folder, environment)
-                told[2].append(second / first)
-                told[3].append(time.monotonic() - start)
+                report[2].append(second / first)
+                report[3].append(time.monotonic() - start)
         for tool, (empty, micro, ratios, seconds) in results.items():
             print(f"{tool:18}{empty:9.1f} ns{micro:9.1f} ns{statistics.median(ratios):10.4f}{min(ratios):9.4f}{max(ratios):9.4f}"
                   f"{statistics.stdev(ratios):9.4f}{statistics.median(seconds):10.1f}")

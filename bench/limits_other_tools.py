@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that independent loops do not exceed headroom's limits, and that our kernels do not.
 
-  bench/limits_by_others.py build/release/bin [--rounds 9] [--bytes 32768,1048576,16777216,268435456] [--threads 1,2]
-  bench/limits_by_others.py build/release/bin --kernels 10
+  bench/limits_other_tools.py build/release/bin [--rounds 9] [--bytes 32768,1048576,16777216,268435456] [--threads 1,2]
+  bench/limits_other_tools.py build/release/bin --kernels 10
 
-In each round measures every loop of bench/loops_of_others.c (and of likwid-bench if installed) and its limits once in random
+In each round measures every loop of bench/limits_loops.c (and of likwid-bench if installed) and its limits once in random
 order. Prints the median of loop / highest limit with its order-statistic interval (95 % or more, from 6 rounds on). Exits with 1
 if the whole interval of a ratio lies above 1.
 
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "loops_of_others.c"
+SOURCE = pathlib.Path(__file__).resolve().parent / "limits_loops.c"
 READ = [("limit.read", {"pattern": "linear,streams,prefetch,streams_prefetch"})]
 WRITE = [("limit.write", {"pattern": "plain,nontemporal"}), ("limit.zero_fill", {})]
 COPY = [("limit.copy", {"pattern": "plain,nontemporal,prefetch"})]

@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-bool says(const FileOutline& outline, std::initializer_list<std::string_view> words) {
+bool contains_words(const FileOutline& outline, std::initializer_list<std::string_view> words) {
   constexpr std::size_t kHead = std::size_t{64} << 10;
   const std::string_view head = outline.text().substr(0, kHead);
   return std::ranges::all_of(
@@ -20,12 +20,12 @@ bool is_text(const FileOutline& outline) {
   return !outline.text().starts_with('{') && !outline.text().starts_with('[');
 }
 
-struct UnreadTool {
+struct UnsupportedTool {
   const char* name;
   bool (*wrote)(const FileOutline& file);
 };
 
-constexpr std::array<UnreadTool, 13> kUnread{{
+constexpr std::array<UnsupportedTool, 13> kUnsupportedTools{{
     {"pyperf", [](const FileOutline& file) { return file.has("benchmarks/runs"); }},
     {"asv",
      [](const FileOutline& file) {
@@ -35,15 +35,16 @@ constexpr std::array<UnreadTool, 13> kUnread{{
     {"Criterion",
      [](const FileOutline& file) {
        return file.has("mean/confidence_interval") || file.has_all({"reason", "typical"}) ||
-              (is_text(file) && (says(file, {" time:   ["}) || says(file, {"Criterion", "bench:"})));
+              (is_text(file) &&
+               (contains_words(file, {" time:   ["}) || contains_words(file, {"Criterion", "bench:"})));
      }},
     {"cargo bench",
      [](const FileOutline& file) {
-       return is_text(file) && says(file, {"test ", "... bench:", " (+/- "});
+       return is_text(file) && contains_words(file, {"test ", "... bench:", " (+/- "});
      }},
     {"benchmark.js",
      [](const FileOutline& file) {
-       return is_text(file) && says(file, {" ops/sec ", " runs sampled)"});
+       return is_text(file) && contains_words(file, {" ops/sec ", " runs sampled)"});
      }},
     {"BenchmarkTools.jl", [](const FileOutline& file) { return file.has("BenchmarkTools"); }},
     {"github-action-benchmark (custom)",
@@ -57,16 +58,16 @@ constexpr std::array<UnreadTool, 13> kUnread{{
      }},
     {"Catch2",
      [](const FileOutline& file) {
-       return is_text(file) &&
-              (says(file, {"<Catch"}) || says(file, {"benchmark name", "samples", "iterations"}));
+       return is_text(file) && (contains_words(file, {"<Catch"}) ||
+                                contains_words(file, {"benchmark name", "samples", "iterations"}));
      }},
     {"Go's testing package",
      [](const FileOutline& file) {
-       return is_text(file) && says(file, {"Benchmark", " ns/op"});
+       return is_text(file) && contains_words(file, {"Benchmark", " ns/op"});
      }},
     {"nccl-tests",
      [](const FileOutline& file) {
-       return says(file, {"busbw", "algbw"}) || says(file, {"# nThread "});
+       return contains_words(file, {"busbw", "algbw"}) || contains_words(file, {"# nThread "});
      }},
     {"vllm bench",
      [](const FileOutline& file) {
@@ -78,10 +79,10 @@ constexpr std::array<UnreadTool, 13> kUnread{{
 
 }  // namespace
 
-std::string unread_tool(const FileOutline& outline) {
-  const auto found =
-      std::ranges::find_if(kUnread, [&](const UnreadTool& tool) { return tool.wrote(outline); });
-  return found == kUnread.end() ? "" : found->name;
+std::string unsupported_tool(const FileOutline& outline) {
+  const auto found = std::ranges::find_if(kUnsupportedTools,
+                                          [&](const UnsupportedTool& tool) { return tool.wrote(outline); });
+  return found == kUnsupportedTools.end() ? "" : found->name;
 }
 
 }  // namespace headroom

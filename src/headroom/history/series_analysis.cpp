@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/history/series_story.h"
+#include "headroom/history/series_analysis.h"
 
 #include <fmt/format.h>
 
@@ -62,18 +62,18 @@ std::string named(std::vector<std::string> texts) {
   return join(texts, "; ");
 }
 
-std::string series_change(const SeriesStory& story, const LastChange& change) {
-  return fmt::format("{} {}{} {}", story.series.name, story.series.metric,
+std::string series_change(const SeriesAnalysis& analysis, const LastChange& change) {
+  return fmt::format("{} {}{} {}", analysis.series.name, analysis.series.metric,
                      change.drifts ? "" : fmt::format(" at @{},", change.run),
-                     last_change_text(story, change));
+                     last_change_text(analysis, change));
 }
 
-using Changed = std::pair<const SeriesStory*, LastChange>;
+using Changed = std::pair<const SeriesAnalysis*, LastChange>;
 
-std::vector<Changed> changed_series(std::span<const SeriesStory> stories) {
+std::vector<Changed> changed_series(std::span<const SeriesAnalysis> analyses) {
   std::vector<Changed> changed;
-  for (const SeriesStory& story : stories) {
-    if (const auto change = last_change(story)) changed.emplace_back(&story, *change);
+  for (const SeriesAnalysis& analysis : analyses) {
+    if (const auto change = last_change(analysis)) changed.emplace_back(&analysis, *change);
   }
   std::ranges::stable_sort(changed, std::greater<>(), [](const Changed& one) { return one.second.time; });
   return changed;
@@ -81,7 +81,7 @@ std::vector<Changed> changed_series(std::span<const SeriesStory> stories) {
 
 std::vector<std::string> texts_of(const std::vector<Changed>& changed) {
   std::vector<std::string> texts;
-  for (const auto& [story, change] : changed) texts.push_back(series_change(*story, change));
+  for (const auto& [analysis, change] : changed) texts.push_back(series_change(*analysis, change));
   return texts;
 }
 
@@ -110,14 +110,14 @@ std::string verdict(const SeriesSegment& segment, Direction direction) {
   return change_word(*segment.ratio, direction);
 }
 
-std::string plot_text(const SeriesStory& story) {
+std::string plot_text(const SeriesAnalysis& analysis) {
   std::vector<PlotLine> lines;
-  double low = story.values.front().value, high = low;
-  for (std::size_t i = 0; i < story.segments.size(); ++i) {
-    const SeriesSegment& segment = story.segments[i];
+  double low = analysis.values.front().value, high = low;
+  for (std::size_t i = 0; i < analysis.segments.size(); ++i) {
+    const SeriesSegment& segment = analysis.segments[i];
     PlotLine& line = lines.emplace_back(PlotLine{fmt::format("segment {}", i + 1), {}});
     for (std::size_t at = segment.first; at <= segment.last; ++at) {
-      const double value = story.values[at].value;
+      const double value = analysis.values[at].value;
       line.points.emplace_back(static_cast<double>(at + 1), value);
       low = std::min(low, value);
       high = std::max(high, value);
@@ -129,12 +129,12 @@ std::string plot_text(const SeriesStory& story) {
   // A linear axis starts at 0 and would hide changes of a few per cent.
   options.log_y = low > 0 && high < 2 * low;
   options.x_label = "value number, in order of time";
-  options.y_label = story.series.unit;
+  options.y_label = analysis.series.unit;
   return line_plot(lines, options);
 }
 
-Table segments_table(const SeriesStory& story) {
-  const std::string unit = story.series.unit.empty() ? "" : ", " + story.series.unit;
+Table segments_table(const SeriesAnalysis& analysis) {
+  const std::string unit = analysis.series.unit.empty() ? "" : ", " + analysis.series.unit;
   Table table({{"segment", Align::kRight},
                {"runs"},
                {"from (UTC)"},
@@ -143,13 +143,14 @@ Table segments_table(const SeriesStory& story) {
                {"95 % interval"},
                {"change"},
                {""}});
-  for (std::size_t i = 0; i < story.segments.size(); ++i) {
-    const SeriesSegment& segment = story.segments[i];
-    const StoredValue &first = story.values[segment.first], &last = story.values[segment.last];
+  for (std::size_t i = 0; i < analysis.segments.size(); ++i) {
+    const SeriesSegment& segment = analysis.segments[i];
+    const StoredValue &first = analysis.values[segment.first], &last = analysis.values[segment.last];
     table.row({fmt::format("{}", i + 1), fmt::format("@{} .. @{}", first.run, last.run),
                format_utc(first.time), fmt::format("{}", segment.last - segment.first + 1),
                level_text(segment.median), interval_text(segment.interval),
-               change_text(segment.ratio, segment.ratio_interval), verdict(segment, story.series.direction)});
+               change_text(segment.ratio, segment.ratio_interval),
+               verdict(segment, analysis.series.direction)});
     if (segment.drift) table.line("          " + drift_text(segment));
     for (const std::string& change : segment.changes) table.line("          " + change);
     if (i > 0 && segment.changes.empty()) table.line("          no change in the recorded environment");
@@ -157,9 +158,9 @@ Table segments_table(const SeriesStory& story) {
   return table;
 }
 
-Json segment_json(const SeriesStory& story, const SeriesSegment& segment) {
-  Json json{{"first_run", story.values[segment.first].run},
-            {"last_run", story.values[segment.last].run},
+Json segment_json(const SeriesAnalysis& analysis, const SeriesSegment& segment) {
+  Json json{{"first_run", analysis.values[segment.first].run},
+            {"last_run", analysis.values[segment.last].run},
             {"first", segment.first},
             {"values", segment.last - segment.first + 1},
             {"median", segment.median},
@@ -168,29 +169,30 @@ Json segment_json(const SeriesStory& story, const SeriesSegment& segment) {
   if (segment.ratio) {
     json["ratio"] = *segment.ratio;
     json["ratio_interval"] = interval_json(segment.ratio_interval);
-    json["verdict"] = verdict(segment, story.series.direction);
+    json["verdict"] = verdict(segment, analysis.series.direction);
     json["changes"] = segment.changes;
   }
   return json;
 }
 
-std::string changes_answer(const SeriesStory& story) {
-  if (!change_critical(story.values.size(), ChangeLevel::kCertain)) {
-    return fmt::format("{} value{} too few to tell a change from noise (14 are needed)", story.values.size(),
-                       story.values.size() == 1 ? " is" : "s are");
+std::string changes_answer(const SeriesAnalysis& analysis) {
+  if (!change_critical(analysis.values.size(), ChangeLevel::kCertain)) {
+    return fmt::format("{} value{} too few to tell a change from noise (14 are needed)",
+                       analysis.values.size(), analysis.values.size() == 1 ? " is" : "s are");
   }
-  const std::size_t changes = story.segments.size() - 1;
-  const SeriesSegment& last = story.segments.back();
+  const std::size_t changes = analysis.segments.size() - 1;
+  const SeriesSegment& last = analysis.segments.back();
   std::string drift;
   if (last.drift) {
-    drift = fmt::format("{}, {}", drift_text(last), change_word(*last.drift, story.series.direction));
+    drift = fmt::format("{}, {}", drift_text(last), change_word(*last.drift, analysis.series.direction));
   }
   if (changes == 0 && last.drift) return drift;
-  if (changes == 0) return fmt::format("no change found in {} values", story.values.size());
+  if (changes == 0) return fmt::format("no change found in {} values", analysis.values.size());
   const std::string count = counted(changes, "change") + " found";
-  return fmt::format("{}, the last at @{} ({}): {} {}{}", count, story.values[last.first].run,
-                     format_utc(story.values[last.first].time), change_text(last.ratio, last.ratio_interval),
-                     verdict(last, story.series.direction), last.drift ? "; since then it " + drift : "");
+  return fmt::format("{}, the last at @{} ({}): {} {}{}", count, analysis.values[last.first].run,
+                     format_utc(analysis.values[last.first].time),
+                     change_text(last.ratio, last.ratio_interval), verdict(last, analysis.series.direction),
+                     last.drift ? "; since then it " + drift : "");
 }
 
 Tone tone_of(std::string_view verdict) {
@@ -198,25 +200,25 @@ Tone tone_of(std::string_view verdict) {
   return verdict == "better" ? Tone::kGood : Tone::kPlain;
 }
 
-Tone changes_tone(const SeriesStory& story) {
-  if (!story.segments.empty() && story.segments.back().drift)
-    return tone_of(change_word(*story.segments.back().drift, story.series.direction));
-  if (story.segments.size() < 2) return Tone::kPlain;
-  const std::string last = verdict(story.segments.back(), story.series.direction);
+Tone changes_tone(const SeriesAnalysis& analysis) {
+  if (!analysis.segments.empty() && analysis.segments.back().drift)
+    return tone_of(change_word(*analysis.segments.back().drift, analysis.series.direction));
+  if (analysis.segments.size() < 2) return Tone::kPlain;
+  const std::string last = verdict(analysis.segments.back(), analysis.series.direction);
   return tone_of(last);
 }
 
 }  // namespace
 
-SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
-                         const std::function<Environment(std::int64_t)>& environment_of, double least) {
-  SeriesStory story{std::move(series), std::move(values), {}, {}, {}};
-  if (story.values.empty()) return story;
-  const std::vector<double> numbers = numbers_of(story.values);
+SeriesAnalysis series_analysis(StoredSeries series, std::vector<StoredValue> values,
+                               const std::function<Environment(std::int64_t)>& environment_of, double least) {
+  SeriesAnalysis analysis{std::move(series), std::move(values), {}, {}, {}};
+  if (analysis.values.empty()) return analysis;
+  const std::vector<double> numbers = numbers_of(analysis.values);
   const std::vector<ChangePoint> changes = change_points(numbers);
-  story.suspected = suspected_change(numbers, changes);
-  const std::vector<SeriesPart> parts = parts_that_differ(numbers, changes, least);
-  story.spreads = spread_changes(numbers, parts);
+  analysis.suspected = suspected_change(numbers, changes);
+  const std::vector<SeriesPart> parts = differing_parts(numbers, changes, least);
+  analysis.spreads = spread_changes(numbers, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     SeriesSegment segment;
     segment.first = parts[i].begin;
@@ -230,13 +232,13 @@ SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
           std::span(numbers).subspan(parts[i - 1].begin, parts[i - 1].end - parts[i - 1].begin), part,
           segment);
       if (environment_of) {
-        segment.changes = environment_changes(environment_of(story.values[segment.first - 1].run),
-                                              environment_of(story.values[segment.first].run));
+        segment.changes = environment_changes(environment_of(analysis.values[segment.first - 1].run),
+                                              environment_of(analysis.values[segment.first].run));
       }
     }
-    story.segments.push_back(std::move(segment));
+    analysis.segments.push_back(std::move(segment));
   }
-  return story;
+  return analysis;
 }
 
 bool is_worse(double ratio, Direction direction) {
@@ -248,11 +250,11 @@ const char* change_word(double ratio, Direction direction) {
   return is_worse(ratio, direction) ? "worse" : "better";
 }
 
-std::optional<LastChange> last_change(const SeriesStory& story) {
-  if (story.segments.empty()) return std::nullopt;
-  const SeriesSegment& last = story.segments.back();
-  if (!last.drift && story.segments.size() == 1) return std::nullopt;
-  const StoredValue& first = story.values[last.first];
+std::optional<LastChange> last_change(const SeriesAnalysis& analysis) {
+  if (analysis.segments.empty()) return std::nullopt;
+  const SeriesSegment& last = analysis.segments.back();
+  if (!last.drift && analysis.segments.size() == 1) return std::nullopt;
+  const StoredValue& first = analysis.values[last.first];
   LastChange change{first.run, first.time, last.last - last.first + 1, last.drift.has_value(), {}, {}, false};
   if (last.drift) {
     change.ratio = last.drift;
@@ -261,23 +263,23 @@ std::optional<LastChange> last_change(const SeriesStory& story) {
     change.ratio = last.ratio;
     change.interval = last.ratio_interval;
   }
-  change.worse = change.ratio && is_worse(*change.ratio, story.series.direction);
+  change.worse = change.ratio && is_worse(*change.ratio, analysis.series.direction);
   return change;
 }
 
-std::string last_change_text(const SeriesStory& story, const LastChange& change) {
+std::string last_change_text(const SeriesAnalysis& analysis, const LastChange& change) {
   const std::string how =
-      change.drifts ? drift_text(story.segments.back()) + "," : change_text(change.ratio, change.interval);
+      change.drifts ? drift_text(analysis.segments.back()) + "," : change_text(change.ratio, change.interval);
   if (!change.ratio) return "from 0";
-  return how + " " + change_word(*change.ratio, story.series.direction);
+  return how + " " + change_word(*change.ratio, analysis.series.direction);
 }
 
-std::string changes_sentence(std::span<const SeriesStory> stories) {
-  const std::vector<Changed> changed = changed_series(stories);
-  const auto too_short = std::ranges::count_if(stories, [](const SeriesStory& story) {
-    return !change_critical(story.values.size(), ChangeLevel::kCertain).has_value();
+std::string changes_sentence(std::span<const SeriesAnalysis> analyses) {
+  const std::vector<Changed> changed = changed_series(analyses);
+  const auto too_short = std::ranges::count_if(analyses, [](const SeriesAnalysis& analysis) {
+    return !change_critical(analysis.values.size(), ChangeLevel::kCertain).has_value();
   });
-  const auto all = static_cast<std::ptrdiff_t>(stories.size());
+  const auto all = static_cast<std::ptrdiff_t>(analyses.size());
   if (changed.empty() && too_short == all)
     return fmt::format("none of {} series has the 14 values needed to tell a change from noise", all);
   if (changed.empty()) {
@@ -285,24 +287,25 @@ std::string changes_sentence(std::span<const SeriesStory> stories) {
         "none of {} series changed{}", all,
         too_short == 0 ? "" : fmt::format("; {} have fewer than the 14 values needed", too_short));
   }
-  return fmt::format("{} of {} series changed: {}", changed.size(), stories.size(), named(texts_of(changed)));
+  return fmt::format("{} of {} series changed: {}", changed.size(), analyses.size(),
+                     named(texts_of(changed)));
 }
 
-RegressionAnswer regression_answer(std::span<const SeriesStory> stories, std::size_t newest) {
-  std::vector<Changed> worse = changed_series(stories);
+RegressionAnswer regression_answer(std::span<const SeriesAnalysis> analyses, std::size_t newest) {
+  std::vector<Changed> worse = changed_series(analyses);
   std::erase_if(
       worse, [newest](const Changed& one) { return !one.second.worse || one.second.values_since > newest; });
   if (!worse.empty()) {
-    return {ExitCode::kNo, fmt::format("{} of {} series became worse within the last {} values: {}",
-                                       worse.size(), stories.size(), newest, named(texts_of(worse)))};
+    return {ExitCode::kFailure, fmt::format("{} of {} series became worse within the last {} values: {}",
+                                            worse.size(), analyses.size(), newest, named(texts_of(worse)))};
   }
-  const bool any_long = std::ranges::any_of(stories, [](const SeriesStory& story) {
-    return change_critical(story.values.size(), ChangeLevel::kCertain).has_value();
+  const bool any_long = std::ranges::any_of(analyses, [](const SeriesAnalysis& analysis) {
+    return change_critical(analysis.values.size(), ChangeLevel::kCertain).has_value();
   });
   if (!any_long)
     return {ExitCode::kInconclusive, "no series has the 14 values needed to tell a change from noise"};
-  return {ExitCode::kFine,
-          fmt::format("none of {} series became worse within the last {} values", stories.size(), newest)};
+  return {ExitCode::kSuccess,
+          fmt::format("none of {} series became worse within the last {} values", analyses.size(), newest)};
 }
 
 std::string format_utc(std::uint64_t seconds) {
@@ -322,10 +325,10 @@ Table runs_table(const std::vector<StoredRun>& runs) {
                {"results", Align::kRight},
                {"command"}});
   for (const StoredRun& run : runs) {
-    constexpr std::size_t kLongestCommand = 60;
+    constexpr std::size_t kMaxCommandLength = 60;
     table.row({fmt::format("@{}", run.id), format_utc(run.time), machine_text(run.fingerprint),
                revision_text(run.git_sha, run.git_branch), fmt::format("{}", run.records),
-               shortened(run.command, kLongestCommand)});
+               shortened(run.command, kMaxCommandLength)});
   }
   return table;
 }
@@ -346,7 +349,7 @@ Json runs_json(const std::vector<StoredRun>& runs) {
   return list;
 }
 
-Table series_table(std::span<const SeriesStory> stories) {
+Table series_table(std::span<const SeriesAnalysis> analyses) {
   Table table({{"series", Align::kRight},
                {"name"},
                {"metric"},
@@ -356,21 +359,21 @@ Table series_table(std::span<const SeriesStory> stories) {
                {"last (UTC)"},
                {"changed (UTC)"},
                {"by"}});
-  for (const SeriesStory& story : stories) {
-    const StoredSeries& one = story.series;
+  for (const SeriesAnalysis& analysis : analyses) {
+    const StoredSeries& one = analysis.series;
     std::vector<std::string> cells{fmt::format("{}", one.id),
                                    one.name,
                                    one.metric,
                                    one.unit,
                                    machine_text(one.fingerprint),
-                                   fmt::format("{}", story.values.size()),
-                                   story.values.empty() ? "-" : format_utc(story.values.back().time)};
-    if (const auto change = last_change(story)) {
+                                   fmt::format("{}", analysis.values.size()),
+                                   analysis.values.empty() ? "-" : format_utc(analysis.values.back().time)};
+    if (const auto change = last_change(analysis)) {
       cells.push_back(
           fmt::format("{}{} @{}", change->drifts ? "since " : "", format_utc(change->time), change->run));
-      cells.push_back(last_change_text(story, *change));
+      cells.push_back(last_change_text(analysis, *change));
     } else {
-      const bool enough = change_critical(story.values.size(), ChangeLevel::kCertain).has_value();
+      const bool enough = change_critical(analysis.values.size(), ChangeLevel::kCertain).has_value();
       cells.insert(cells.end(), {enough ? "never" : "-", enough ? "" : "too few values"});
     }
     table.row(std::move(cells));
@@ -378,11 +381,11 @@ Table series_table(std::span<const SeriesStory> stories) {
   return table;
 }
 
-Json series_list_json(std::span<const SeriesStory> stories) {
+Json series_list_json(std::span<const SeriesAnalysis> analyses) {
   Json list = Json::array();
-  for (const SeriesStory& story : stories) {
-    const StoredSeries& one = story.series;
-    const auto& values = story.values;
+  for (const SeriesAnalysis& analysis : analyses) {
+    const StoredSeries& one = analysis.series;
+    const auto& values = analysis.values;
     Json json{{"id", one.id},
               {"name", one.name},
               {"metric", one.metric},
@@ -393,14 +396,14 @@ Json series_list_json(std::span<const SeriesStory> stories) {
               {"first_time", values.empty() ? 0 : values.front().time},
               {"last_time", values.empty() ? 0 : values.back().time},
               {"last_change", nullptr}};
-    if (const auto change = last_change(story)) {
-      Json told{{"run", change->run}, {"time", change->time}, {"drifts", change->drifts}};
+    if (const auto change = last_change(analysis)) {
+      Json change_json{{"run", change->run}, {"time", change->time}, {"drifts", change->drifts}};
       if (change->ratio) {
-        told["ratio"] = *change->ratio;
-        told["ratio_interval"] = interval_json(change->interval);
-        told["verdict"] = change_word(*change->ratio, one.direction);
+        change_json["ratio"] = *change->ratio;
+        change_json["ratio_interval"] = interval_json(change->interval);
+        change_json["verdict"] = change_word(*change->ratio, one.direction);
       }
-      json["last_change"] = std::move(told);
+      json["last_change"] = std::move(change_json);
     }
     list.push_back(std::move(json));
   }
@@ -420,12 +423,12 @@ std::string drift_text(const SeriesSegment& segment) {
                      segment.last - segment.first + 1);
 }
 
-std::vector<std::string> series_answers(const SeriesStory& story) {
-  if (story.values.empty()) return {"no value was measured"};
-  std::vector<std::string> answers{changes_answer(story)};
-  if (story.suspected) {
-    const StoredValue &before = story.values[story.suspected->index - 1],
-                      &first = story.values[story.suspected->index];
+std::vector<std::string> series_answers(const SeriesAnalysis& analysis) {
+  if (analysis.values.empty()) return {"no value was measured"};
+  std::vector<std::string> answers{changes_answer(analysis)};
+  if (analysis.suspected) {
+    const StoredValue &before = analysis.values[analysis.suspected->index - 1],
+                      &first = analysis.values[analysis.suspected->index];
     answers.push_back(
         fmt::format("possible change at @{} ({}), still inconclusive: compare @{} with a new run", first.run,
                     format_utc(first.time), before.run));
@@ -433,30 +436,30 @@ std::vector<std::string> series_answers(const SeriesStory& story) {
   return answers;
 }
 
-Sheet series_sheet(const SeriesStory& story) {
-  const StoredSeries& series = story.series;
-  Sheet sheet;
-  const std::vector<std::string> answers = series_answers(story);
-  sheet.answer(fmt::format("series {}: {}, {}: {}", series.id, series.name, series.metric, answers.front()),
-               changes_tone(story));
-  if (story.values.empty()) return sheet;
-  if (answers.size() > 1) sheet.answer(answers.back());
-  sheet.drawing(plot_text(story)).table(segments_table(story));
-  for (const SpreadChange& spread : story.spreads) {
-    const StoredValue& first = story.values[spread.index];
-    sheet.notes(fmt::format("spread {:.2g} times the earlier one from @{} ({}) on\n", spread.ratio, first.run,
-                            format_utc(first.time)),
-                Tone::kPlain);
+View series_view(const SeriesAnalysis& analysis) {
+  const StoredSeries& series = analysis.series;
+  View view;
+  const std::vector<std::string> answers = series_answers(analysis);
+  view.answer(fmt::format("series {}: {}, {}: {}", series.id, series.name, series.metric, answers.front()),
+              changes_tone(analysis));
+  if (analysis.values.empty()) return view;
+  if (answers.size() > 1) view.answer(answers.back());
+  view.drawing(plot_text(analysis)).table(segments_table(analysis));
+  for (const SpreadChange& spread : analysis.spreads) {
+    const StoredValue& first = analysis.values[spread.index];
+    view.notes(fmt::format("spread {:.2g} times the earlier one from @{} ({}) on\n", spread.ratio, first.run,
+                           format_utc(first.time)),
+               Tone::kPlain);
   }
   const std::string better = series.direction == Direction::kUnknown
                                  ? "unknown which direction is better"
                                  : fmt::format("{} is better", to_string(series.direction));
-  return sheet.notes(
+  return view.notes(
       fmt::format("machine {}, {}\n", series.fingerprint.empty() ? "(unknown)" : series.fingerprint, better));
 }
 
-Json series_json(const SeriesStory& story) {
-  const StoredSeries& series = story.series;
+Json series_json(const SeriesAnalysis& analysis) {
+  const StoredSeries& series = analysis.series;
   Json json{{"id", series.id},
             {"name", series.name},
             {"metric", series.metric},
@@ -465,7 +468,7 @@ Json series_json(const SeriesStory& story) {
             {"fingerprint", series.fingerprint},
             {"identity", series.identity}};
   Json values = Json::array();
-  for (const StoredValue& value : story.values) {
+  for (const StoredValue& value : analysis.values) {
     values.push_back({{"run", value.run},
                       {"time", value.time},
                       {"value", value.value},
@@ -475,16 +478,17 @@ Json series_json(const SeriesStory& story) {
                       {"headroom_version", value.headroom_version}});
   }
   Json segments = Json::array();
-  for (const SeriesSegment& segment : story.segments) segments.push_back(segment_json(story, segment));
+  for (const SeriesSegment& segment : analysis.segments) segments.push_back(segment_json(analysis, segment));
   Json spreads = Json::array();
-  for (const SpreadChange& spread : story.spreads) {
-    const StoredValue& first = story.values[spread.index];
+  for (const SpreadChange& spread : analysis.spreads) {
+    const StoredValue& first = analysis.values[spread.index];
     spreads.push_back({{"run", first.run}, {"time", first.time}, {"ratio", spread.ratio}});
   }
   json["values"] = std::move(values);
   json["spread_changes"] = std::move(spreads);
   json["segments"] = std::move(segments);
-  json["suspected_at_run"] = story.suspected ? Json(story.values[story.suspected->index].run) : Json(nullptr);
+  json["suspected_at_run"] =
+      analysis.suspected ? Json(analysis.values[analysis.suspected->index].run) : Json(nullptr);
   return json;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that share no code with headroom's limits, for bench/limits_by_others.py: STREAM's four,
+// Loops that share no code with headroom's limits, for bench/limits_other_tools.py: STREAM's four,
 // auto-vectorised, and reads, stores, copies and arithmetic chains by intrinsics.
 //
-//   loops_of_others LOOP BYTES THREADS MILLISECONDS      prints GB/s or GFLOP/s
+//   limits_loops LOOP BYTES THREADS MILLISECONDS      prints GB/s or GFLOP/s
 //
 // Exits with 3 if the CPU lacks the instructions.
 #define _GNU_SOURCE

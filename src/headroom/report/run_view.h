@@ -13,7 +13,7 @@
 namespace headroom {
 
 /// A reason to distrust a result, or a remark on it, in display order.
-enum class Mark : std::uint8_t {
+enum class CaseFlag : std::uint8_t {
   kWrong,
   kAboveLimit,
   kBusy,
@@ -29,23 +29,23 @@ enum class Mark : std::uint8_t {
   kInterrupted,
   kRunnerLost,
 };
-inline constexpr std::size_t kMarkCount = 14;
+inline constexpr std::size_t kFlagCount = 14;
 
-using NoiseMarks = std::bitset<kMarkCount>;
-inline bool has_mark(const NoiseMarks& marks, Mark mark) {
-  return marks[static_cast<std::size_t>(mark)];
+using CaseFlags = std::bitset<kFlagCount>;
+inline bool has_flag(const CaseFlags& flags, CaseFlag flag) {
+  return flags[static_cast<std::size_t>(flag)];
 }
 
-NoiseMarks noise_marks(const Record& record);
+CaseFlags case_flags(const Record& record);
 
 /// Returns "US", or an empty text.
-std::string letters(const NoiseMarks& marks);
+std::string flag_letters(const CaseFlags& flags);
 /// Returns lines "B  busy: other programs ...".
-std::vector<std::string> mark_meanings(const NoiseMarks& marks);
+std::vector<std::string> flag_meanings(const CaseFlags& flags);
 
-std::string marks_legend(const NoiseMarks& marks);
+std::string flags_legend(const CaseFlags& flags);
 /// Returns "  in every row: ...".
-std::string all_rows_legend(const NoiseMarks& marks);
+std::string all_rows_legend(const CaseFlags& flags);
 
 /// Makes the table of `headroom run`. Lines below a row give reasons of failure, errors of wrong results,
 /// error bounds of sums below f32, and Record::ratio.
@@ -63,9 +63,9 @@ Table mean_table(const std::vector<Record>& records);
 ///   to 1.330)
 std::string nearest_limit_text(const std::vector<Record>& records);
 
-Sheet run_sheet(const std::vector<Record>& records);
+View run_view(const std::vector<Record>& records);
 
 /// Adds a sentence for each doubt in the marks. `rows` names the rows: "cases".
-void answer_doubts(Sheet& sheet, const std::vector<const Record*>& measured, const char* rows);
+void answer_doubts(View& view, const std::vector<const Record*>& measured, const char* rows);
 
 }  // namespace headroom

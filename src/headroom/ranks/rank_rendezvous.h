@@ -20,18 +20,18 @@ namespace headroom {
 // ranks try both. On several machines: MASTER_ADDR:MASTER_PORT, one port higher if torchrun listens there.
 
 /// Rank 0 listens at the first.
-std::vector<std::filesystem::path> meeting_sockets(const RankPlace& place);
+std::vector<std::filesystem::path> rendezvous_sockets(const RankPlace& place);
 
 /// "10.0.0.1:29500", "/tmp/headroom-0/ranks-52fd…".
-std::string meeting_name(const RankPlace& place);
+std::string rendezvous_name(const RankPlace& place);
 
-class MeetingListener {
+class RendezvousListener {
  public:
   /// Replaces only a dead leader's socket. Connections break after `silence` of the other machine. Throws
   /// Error if the place is taken, the folder is another user's or open to others, or several machines have no
   /// address.
-  MeetingListener(const RankPlace& place, std::chrono::milliseconds silence);
-  ~MeetingListener();
+  RendezvousListener(const RankPlace& place, std::chrono::milliseconds silence);
+  ~RendezvousListener();
 
   /// Refuses other users on one machine. Nothing if no connection waits.
   std::optional<Channel> accept();
@@ -48,8 +48,8 @@ class MeetingListener {
 
 /// Waits for rank 0. Nothing if `give_up` returns true. Throws Error if nobody listens until `deadline`, or,
 /// before sending a byte, if the listener on this machine is another user's.
-std::optional<Channel> connect_to_meeting(const RankPlace& place, const Deadline& deadline,
-                                          std::chrono::milliseconds silence,
-                                          const std::function<bool()>& give_up);
+std::optional<Channel> connect_to_rendezvous(const RankPlace& place, const Deadline& deadline,
+                                             std::chrono::milliseconds silence,
+                                             const std::function<bool()>& give_up);
 
 }  // namespace headroom

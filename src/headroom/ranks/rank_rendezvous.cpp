@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/ranks/rank_meeting.h"
+#include "headroom/ranks/rank_rendezvous.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -31,9 +31,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{50};
 /// Limit per address, before asking `give_up` again.
-constexpr milliseconds kLongestConnecting{2000};
+constexpr milliseconds kConnectTimeout{2000};
 /// Limit on waiting for another leader's lock.
-constexpr milliseconds kLongestLook{5000};
+constexpr milliseconds kLockTimeout{5000};
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -66,10 +66,10 @@ std::string fault_of(const struct stat& info) {
 void require_private(const fs::path& folder) {
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0 || is_private(folder)) return;
-  throw Error(fmt::format("the ranks cannot meet in {}: {}", in_quotes(folder.string()), fault_of(info)));
+  throw Error(fmt::format("the ranks cannot meet in {}: {}", quote(folder.string()), fault_of(info)));
 }
 
-std::vector<fs::path> meeting_folders() {
+std::vector<fs::path> rendezvous_folders() {
   std::vector<fs::path> folders;
   const fs::path session = fmt::format("/run/user/{}", ::geteuid());
   if (is_private(session)) folders.push_back(session / "headroom");
@@ -80,9 +80,9 @@ std::vector<fs::path> meeting_folders() {
 /// For probing and replacing a socket.
 Descriptor locked(const fs::path& folder) {
   Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  for (const Deadline deadline(kLongestLook); ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
+  for (const Deadline deadline(kLockTimeout); ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
     if (errno != EWOULDBLOCK || deadline.over())
-      throw Error(fmt::format("cannot lock {}: {}", in_quotes(folder.string()), std::strerror(errno)));
+      throw Error(fmt::format("cannot lock {}: {}", quote(folder.string()), std::strerror(errno)));
     std::this_thread::sleep_for(milliseconds(5));
   }
   return lock;
@@ -105,8 +105,7 @@ std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t 
   const int failure =
       ::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failure != 0) {
-    throw Error(
-        fmt::format("MASTER_ADDR={} is not an address: {}", in_quotes(host), ::gai_strerror(failure)));
+    throw Error(fmt::format("MASTER_ADDR={} is not an address: {}", quote(host), ::gai_strerror(failure)));
   }
   std::vector<SocketAddress> addresses;
   for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
@@ -129,7 +128,7 @@ bool is_loopback(const SocketAddress& address) {
 }
 
 /// A host's own name may mean the loopback here only, through /etc/hosts.
-bool says_loopback(const std::string& host) {
+bool is_loopback_name(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
@@ -137,14 +136,14 @@ bool says_loopback(const std::string& host) {
 std::vector<SocketAddress> addresses_to_listen_at(const RankPlace& place) {
   const std::string& host = place.meeting->address;
   std::vector<SocketAddress> addresses = tcp_addresses(host, port_of(place));
-  if (says_loopback(host)) return addresses;
+  if (is_loopback_name(host)) return addresses;
   std::erase_if(addresses, is_loopback);
   for (SocketAddress& any : tcp_addresses("", port_of(place))) addresses.push_back(any);
   return addresses;
 }
 
-void require_meeting(const RankPlace& place) {
-  if (place.on_one_machine() || place.meeting) return;
+void require_rendezvous(const RankPlace& place) {
+  if (place.is_single_machine() || place.meeting) return;
   throw Error(
       fmt::format("{} started {} ranks, not all on this machine: set MASTER_ADDR and MASTER_PORT to the "
                   "address and port of rank 0",
@@ -152,9 +151,9 @@ void require_meeting(const RankPlace& place) {
 }
 
 std::vector<SocketAddress> addresses_to_try(const RankPlace& place) {
-  if (!place.on_one_machine()) return tcp_addresses(place.meeting->address, port_of(place));
+  if (!place.is_single_machine()) return tcp_addresses(place.meeting->address, port_of(place));
   std::vector<SocketAddress> addresses;
-  const std::vector<fs::path> sockets = meeting_sockets(place);
+  const std::vector<fs::path> sockets = rendezvous_sockets(place);
   require_private(sockets.front().parent_path());  // rank 0 would refuse it too
   for (const fs::path& socket : sockets) {
     if (is_private(socket.parent_path())) addresses.push_back(unix_address(socket));
@@ -185,7 +184,7 @@ void set_tcp(const Descriptor& socket, int option, int value) {
 }
 
 /// Breaks the connection after `silence` of the other machine, in whole seconds, as TCP requires.
-void break_after(const Descriptor& socket, milliseconds silence) {
+void set_silence_timeout(const Descriptor& socket, milliseconds silence) {
   const auto ms = static_cast<int>(std::clamp<std::int64_t>(silence.count(), 1000, 1'000'000'000));
   constexpr int kYes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &kYes, sizeof kYes);
@@ -203,7 +202,7 @@ void limit_connecting(const Descriptor& socket, std::int64_t ms) {
 
 Channel channel_of(Descriptor socket, milliseconds silence) {
   set_tcp(socket, TCP_NODELAY, 1);
-  break_after(socket, silence);
+  set_silence_timeout(socket, silence);
   const int number = ::dup(socket.get());
   if (number < 0) throw Error(fmt::format("cannot duplicate a connection: {}", std::strerror(errno)));
   return Channel(number);
@@ -220,43 +219,43 @@ bool bind_and_listen(const Descriptor& socket, const SocketAddress& address) {
 }
 
 [[noreturn]] void cannot_listen(const RankPlace& place, int error) {
-  throw Error(fmt::format("rank 0 cannot listen at {}: {}; {}", meeting_name(place), std::strerror(error),
-                          place.on_one_machine() ? "end the other job" : "choose another MASTER_PORT"));
+  throw Error(fmt::format("rank 0 cannot listen at {}: {}; {}", rendezvous_name(place), std::strerror(error),
+                          place.is_single_machine() ? "end the other job" : "choose another MASTER_PORT"));
 }
 
 }  // namespace
 
-std::vector<fs::path> meeting_sockets(const RankPlace& place) {
-  std::vector<fs::path> sockets = meeting_folders();
+std::vector<fs::path> rendezvous_sockets(const RankPlace& place) {
+  std::vector<fs::path> sockets = rendezvous_folders();
   // Hashed: a socket's path has at most 107 bytes.
   for (fs::path& socket : sockets) socket /= "ranks-" + sha256(place.job).substr(0, 32);
   return sockets;
 }
 
-std::string meeting_name(const RankPlace& place) {
-  if (!place.on_one_machine()) return fmt::format("{}:{}", place.meeting->address, port_of(place));
-  return fmt::format("the socket of job {}, {}", in_quotes(place.job),
-                     meeting_sockets(place).front().string());
+std::string rendezvous_name(const RankPlace& place) {
+  if (!place.is_single_machine()) return fmt::format("{}:{}", place.meeting->address, port_of(place));
+  return fmt::format("the socket of job {}, {}", quote(place.job),
+                     rendezvous_sockets(place).front().string());
 }
 
-MeetingListener::MeetingListener(const RankPlace& place, milliseconds silence) : silence_(silence) {
-  require_meeting(place);
-  if (place.on_one_machine()) {
-    listen_in_folder(place, meeting_sockets(place).front());
+RendezvousListener::RendezvousListener(const RankPlace& place, milliseconds silence) : silence_(silence) {
+  require_rendezvous(place);
+  if (place.is_single_machine()) {
+    listen_in_folder(place, rendezvous_sockets(place).front());
   } else {
     listen_on_network(place);
   }
 }
 
-MeetingListener::~MeetingListener() {
+RendezvousListener::~RendezvousListener() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-void MeetingListener::listen_in_folder(const RankPlace& place, const fs::path& path) {
+void RendezvousListener::listen_in_folder(const RankPlace& place, const fs::path& path) {
   const fs::path folder = path.parent_path();
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw Error(fmt::format("cannot make {}, where ranks meet: {}", in_quotes(folder.string()),
-                            std::strerror(errno)));
+    throw Error(
+        fmt::format("cannot make {}, where ranks meet: {}", quote(folder.string()), std::strerror(errno)));
   require_private(folder);
   const Descriptor lock = locked(folder);
   const SocketAddress address = unix_address(path);
@@ -267,7 +266,7 @@ void MeetingListener::listen_in_folder(const RankPlace& place, const fs::path& p
   path_ = path;
 }
 
-void MeetingListener::listen_on_network(const RankPlace& place) {
+void RendezvousListener::listen_on_network(const RankPlace& place) {
   int error = 0;
   for (const SocketAddress& address : addresses_to_listen_at(place)) {
     socket_ = make_socket(address.storage.ss_family);
@@ -280,7 +279,7 @@ void MeetingListener::listen_on_network(const RankPlace& place) {
   cannot_listen(place, error);
 }
 
-std::optional<Channel> MeetingListener::accept() {
+std::optional<Channel> RendezvousListener::accept() {
   pollfd entry{socket_.get(), POLLIN, 0};
   if (::poll(&entry, 1, 0) <= 0) return std::nullopt;
   Descriptor connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -289,22 +288,22 @@ std::optional<Channel> MeetingListener::accept() {
   return channel_of(std::move(connection), silence_);
 }
 
-std::optional<Channel> connect_to_meeting(const RankPlace& place, const Deadline& deadline,
-                                          milliseconds silence, const std::function<bool()>& give_up) {
-  require_meeting(place);
+std::optional<Channel> connect_to_rendezvous(const RankPlace& place, const Deadline& deadline,
+                                             milliseconds silence, const std::function<bool()>& give_up) {
+  require_rendezvous(place);
   std::vector<SocketAddress> addresses;
   while (true) {
     int error = ENOENT;
-    if (addresses.empty() || place.on_one_machine()) addresses = addresses_to_try(place);
+    if (addresses.empty() || place.is_single_machine()) addresses = addresses_to_try(place);
     for (const SocketAddress& address : addresses) {
       Descriptor socket = make_socket(address.storage.ss_family);
-      limit_connecting(socket, std::clamp<std::int64_t>(deadline.poll_ms(), 1, kLongestConnecting.count()));
+      limit_connecting(socket, std::clamp<std::int64_t>(deadline.poll_ms(), 1, kConnectTimeout.count()));
       if (::connect(socket.get(), address.get(), address.size) == 0) {
         if (const auto user = user_of_peer(socket); user.value_or(::geteuid()) != ::geteuid()) {
           throw Error(
               fmt::format("rank {} refused the listener at {}: it belongs to user {}, not to this one ({}); "
                           "ask that user or root to end the program, then start the job again",
-                          place.rank, meeting_name(place), *user, ::geteuid()));
+                          place.rank, rendezvous_name(place), *user, ::geteuid()));
         }
         limit_connecting(socket, 0);
         return channel_of(std::move(socket), silence);
@@ -314,9 +313,9 @@ std::optional<Channel> connect_to_meeting(const RankPlace& place, const Deadline
     if (give_up && give_up()) return std::nullopt;
     if (deadline.over()) {
       throw Error(fmt::format("rank {} found no rank 0 at {} within {:g} s: {}; is it running{}?", place.rank,
-                              meeting_name(place), std::chrono::duration<double>(silence).count(),
+                              rendezvous_name(place), std::chrono::duration<double>(silence).count(),
                               std::strerror(error),
-                              place.on_one_machine() ? ", as this user and in this version" : ""));
+                              place.is_single_machine() ? ", as this user and in this version" : ""));
     }
     std::this_thread::sleep_for(kRetry);
   }
