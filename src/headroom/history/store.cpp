@@ -190,6 +190,7 @@ StoredContent read_content(Database& database, std::int64_t run) {
     content.row = row;
     content.row_holds = holds;
   });
+  if (content.row.empty()) throw Error(where + ": damaged: its row is listed, but cannot be found");
   content.environment_problem = where + ": its environment is missing";
   database.execute("SELECT content FROM environments WHERE run = $1", {run}, [&](const SqlRow& row) {
     try {
