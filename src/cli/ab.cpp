@@ -65,34 +65,37 @@ struct CommandOptions {
   std::string store;                                         ///< history to append to, or empty
 };
 
-constexpr const char* kExamplesOfComparing = R"(examples:
-  headroom ab './old input' './new input'        which is faster, by how much, and how certain
-  headroom ab 'gzip -{n} -c f' 'zstd -{n} -c f' -L n 1,3,9
-                                                 two programs at three settings
-  headroom ab 'make -j{jobs}' -P jobs 1 8 1 --prepare 'make clean'
-                                                 one command at eight settings, each against the first
-  headroom ab --shell 'grep x f | wc -l' 'grep -c x f'
-  headroom ab 'cc -O2 x.c' 'cc -O3 x.c' --json result.json --export hyperfine hyperfine.json
-  headroom ab --runner old/mine --runner new/mine gemv
-                                                 two builds of a runner, as headroom run has it
+constexpr ConstantHelp kComparingExamples[] = {
+    {"headroom ab './old input' './new input'", "which is faster, by how much, and how certain"},
+    {"headroom ab 'gzip -{n} -c f' 'zstd -{n} -c f' -L n 1,3,9", "two programs at three settings"},
+    {"headroom ab 'make -j{jobs}' -P jobs 1 8 1 --prepare 'make clean'",
+     "one command at eight settings, each against the first"},
+    {"headroom ab --shell 'grep x f | wc -l' 'grep -c x f'", ""},
+    {"headroom ab 'cc -O2 x.c' 'cc -O3 x.c' --json result.json --export hyperfine hyperfine.json", ""},
+    {"headroom ab --runner old/mine --runner new/mine gemv",
+     "two builds of a runner, as headroom run has it"},
+};
 
-Each round runs every command once, in a new random order. Sampling ends when the widest interval of the ratios to the
-first command meets --precision; without --precision, when each command differs significantly from the first or is the
-same within --margin; or after --max-time. All --setup lines run before the first round and all --cleanup lines after
-the last: they must not interfere with each other. Warm-up needs no option: slower first runs are detected by their
-trend, kept, and flagged (W).
-)";
+constexpr const char* kComparingDetails[] = {
+    "Each round runs every command once, in a new random order. Sampling ends when the widest interval of "
+    "the ratios to the first command meets --precision; without --precision, when each command differs "
+    "significantly from the first or is the same within --margin; or after --max-time. All --setup lines run "
+    "before the first round and all --cleanup lines after the last: they must not interfere with each other. "
+    "Warm-up needs no option: slower first runs are detected by their trend, kept, and flagged (W).",
+};
 
-constexpr const char* kExamplesOfTiming = R"(examples:
-  headroom time 'sort -n numbers.txt'            median, its interval, user and system time, memory
-  headroom time -- sort -n numbers.txt           the same, split into words by your shell
-  headroom time --shell 'cat f | sort'           through /bin/sh; --shell=bash through another
-  headroom time --prepare 'sync; echo 3 > /proc/sys/vm/drop_caches' 'wc -l big.txt'
-  headroom time 'sleep {t}' -L t 0.01,0.02       several commands, each against the first
-  headroom time --runs 20 --markdown ./mine      exactly 20 runs, and the table in Markdown
+constexpr ConstantHelp kTimingExamples[] = {
+    {"headroom time 'sort -n numbers.txt'", "median, its interval, user and system time, memory"},
+    {"headroom time -- sort -n numbers.txt", "the same, split into words by your shell"},
+    {"headroom time --shell 'cat f | sort'", "through /bin/sh; --shell=bash through another"},
+    {"headroom time --prepare 'sync; echo 3 > /proc/sys/vm/drop_caches' 'wc -l big.txt'", ""},
+    {"headroom time 'sleep {t}' -L t 0.01,0.02", "several commands, each against the first"},
+    {"headroom time --runs 20 --markdown ./mine", "exactly 20 runs, and the table in Markdown"},
+};
 
-Warm-up needs no option: slower first runs are detected by their trend, kept, and flagged (W).
-)";
+constexpr const char* kTimingDetails[] = {
+    "Warm-up needs no option: slower first runs are detected by their trend, kept, and flagged (W).",
+};
 
 struct RawCommandOptions {
   std::vector<std::pair<std::string, std::string>> lists;
@@ -523,7 +526,13 @@ OptionTable command_table(Arguments& arguments, bool compares) {
                         ? "Compare commands, interleaved in random order, until their ratios are precise."
                         : "Measure a command: time with its interval, memory, page faults, context switches.",
                     compares ? "headroom ab" : "headroom time");
-  table.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
+  if (compares) {
+    table.examples(kComparingExamples);
+    table.details(kComparingDetails);
+  } else {
+    table.examples(kTimingExamples);
+    table.details(kTimingDetails);
+  }
   auto& options = table.own<CommandOptions>();
   auto& raw = table.own<RawCommandOptions>();
   declare_commands(table, raw, options);

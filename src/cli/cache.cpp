@@ -48,22 +48,26 @@ struct CacheOptions {
   bool recover = false;
 };
 
-constexpr const char* kCacheExamples = R"(examples:
-  headroom cache --suite list                     the suites, and what each lacks on this machine
-  headroom cache --suite ccache --repeat 10       ten pairs of each model, models in random order
-  headroom cache --suite mine.toml -m resnet50 --warm2 --json result.json
-  headroom cache --layer ccache -- ccache c++ -c x.cpp -o x.o
-  headroom cache --layer inductor --layer triton --metric csv:compile_s --unit s -- python3 model.py --csv={output}
-  headroom cache --layer pages:model.bin -- ./load model.bin
-  headroom cache --benchmark torchbench --pytorch ~/pytorch --device cpu --output result.json
-                                                  as PyTorch's cachebench.py, with its output file
+constexpr ConstantHelp kCacheExamples[] = {
+    {"headroom cache --suite list", "the suites, and what each lacks on this machine"},
+    {"headroom cache --suite ccache --repeat 10", "ten pairs of each model, models in random order"},
+    {"headroom cache --suite mine.toml -m resnet50 --warm2 --json result.json", ""},
+    {"headroom cache --layer ccache -- ccache c++ -c x.cpp -o x.o", ""},
+    {"headroom cache --layer inductor --layer triton --metric csv:compile_s --unit s -- python3 model.py "
+     "--csv={output}",
+     ""},
+    {"headroom cache --layer pages:model.bin -- ./load model.bin", ""},
+    {"headroom cache --benchmark torchbench --pytorch ~/pytorch --device cpu --output result.json",
+     "as PyTorch's cachebench.py, with its output file"},
+};
 
---layer: inductor, triton, cuda, pocl, ccache, jax, xla, openvino (each variable set to a fresh folder);
-  env:VARIABLE (the same for any variable); folder:PATH (moved away and restored); pages:PATH (dropped from the page
-  cache); pages (the whole page cache, as root). Commands may use {work}, {output} and {layer.NAME}.
-HEADROOM_PYTHON is the Python of suites (default python3), HEADROOM_SUITE_DIR the folder of torchbench.py and
-huggingface.py. See docs/how-to/compile-caches.md.
-)";
+constexpr const char* kCacheDetails[] = {
+    "--layer: inductor, triton, cuda, pocl, ccache, jax, xla, openvino (each variable set to a fresh "
+    "folder); env:VARIABLE (the same for any variable); folder:PATH (moved away and restored); pages:PATH "
+    "(dropped from the page cache); pages (the whole page cache, as root). Commands may use {work}, {output} "
+    "and {layer.NAME}. HEADROOM_PYTHON is the Python of suites (default python3), HEADROOM_SUITE_DIR the "
+    "folder of torchbench.py and huggingface.py. See docs/how-to/compile-caches.md.",
+};
 
 struct RawCacheOptions {
   std::string benchmark, suite, mode, device;
@@ -349,7 +353,8 @@ ExitCode list_suites(const CacheOptions& options) {
 
 OptionTable cache_options(Arguments& arguments) {
   OptionTable table("Measure cold- against warm-cache time of commands, in pairs of runs.", "headroom cache");
-  table.footer(kCacheExamples);
+  table.examples(kCacheExamples);
+  table.details(kCacheDetails);
   auto& options = table.own<CacheOptions>();
   auto& raw = table.own<RawCacheOptions>();
   const Arguments& unknown = table.allow_extras();

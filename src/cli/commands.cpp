@@ -52,18 +52,45 @@ constexpr Command kCommands[] = {
      completion_options, completion_words},
 };
 
+struct HelpLine {
+  const char* purpose;  ///< or empty: as before
+  const char* command;
+  const char* text;
+};
+
+constexpr HelpLine kHelp[] = {
+    {"measure", "run", "experiments, beside this machine's limits"},
+    {"", "time", "a command: time, memory, page faults"},
+    {"", "cache", "cold against warm caches of commands"},
+    {"", "ddp", "data-parallel training and collectives over ranks"},
+    {"", "dispatch", "overhead of distributed tensors on operators"},
+    {"", "machine", "this machine: topology, bandwidth, peaks"},
+    {"compare", "ab", "commands or builds, interleaved until decided"},
+    {"", "diff", "results: slower, faster, the same, inconclusive"},
+    {"look", "show", "results of any tool, as tables"},
+    {"", "trace", "a profiler trace: where the step's time goes"},
+    {"", "history", "earlier runs, and where they changed"},
+    {"", "report", "results as a page for a browser"},
+    {"", "serve", "the history and running measurements, in a browser"},
+    {"", "roofline", "the cases of a run under this machine's roofs"},
+    {"set up", "completion", "completion for bash, zsh and fish"},
+};
+
+/// 24 lines of 80 columns.
 void print_help(std::FILE* out) {
   std::fputs(
-      "headroom: how fast a tensor program is, how fast this machine could run it, and whether it got "
-      "slower\n\n"
-      "usage: headroom COMMAND [OPTIONS]\n\ncommands:\n",
+      "headroom: how fast is it, how fast could it be here, did it get slower?\n"
+      "usage: headroom COMMAND [OPTIONS]      start here: headroom run gemv --quick\n\n",
       out);
-  for (const Command& command : commands()) std::fprintf(out, "  %-10s %s\n", command.name, command.summary);
+  for (const HelpLine& line : kHelp)
+    std::fprintf(out, "%-8s %-11s %s\n", line.purpose, line.command, line.text);
   std::fputs(
       "\n"
-      "headroom COMMAND --help shows the options of a command, with examples; headroom --version prints the "
-      "version.\n"
-      "exit codes: 0 success, 1 the answer is no, 2 error, 3 inconclusive, 130 interrupted\n",
+      "headroom ab 'sort a.txt' 'sort -n a.txt'   which is faster?\n"
+      "headroom trace trace.json.gz               why is my GPU idle?\n"
+      "headroom diff --gate 3% old.json new.json  for CI: exit 0 fine, 1 slower,\n"
+      "                                           2 error, 3 inconclusive\n"
+      "headroom COMMAND --help has options and examples; headroom --version\n",
       out);
 }
 

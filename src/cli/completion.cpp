@@ -74,14 +74,17 @@ complete -c headroom -f -a '(__headroom_candidates | string match -v :files)'
 complete -c headroom -n '__headroom_candidates | string match -q :files' -F
 )";
 
-constexpr const char* kExamples = R"(examples:
-  source <(headroom completion bash)             in ~/.bashrc; zsh: the same in ~/.zshrc, after compinit
-  headroom completion zsh > ~/.zfunc/_headroom   or a file in a folder of $fpath
-  headroom completion fish > ~/.config/fish/completions/headroom.fish
-  headroom completion candidates -- run --ba     the query of the scripts: a word, a tab and its help per line
+constexpr ConstantHelp kExamples[] = {
+    {"source <(headroom completion bash)", "in ~/.bashrc; zsh: the same in ~/.zshrc, after compinit"},
+    {"headroom completion zsh > ~/.zfunc/_headroom", "or a file in a folder of $fpath"},
+    {"headroom completion fish > ~/.config/fish/completions/headroom.fish", ""},
+    {"headroom completion candidates -- run --ba",
+     "the query of the scripts: a word, a tab and its help per line"},
+};
 
-The Debian package and the wheel install the scripts.
-)";
+constexpr const char* kDetails[] = {
+    "The Debian package and the wheel install the scripts.",
+};
 
 std::string completion_script(const std::string& shell) {
   if (shell == "bash") return kBash;
@@ -184,7 +187,8 @@ std::vector<CommandWord> completion_words() {
 OptionTable completion_options(Arguments& arguments) {
   OptionTable table("Print the script that completes commands, options and their values in a shell.",
                     "headroom completion");
-  table.footer(kExamples);
+  table.examples(kExamples);
+  table.details(kDetails);
   if (!arguments.empty() && arguments.front() == "candidates") {
     const auto end = std::ranges::find(arguments, "--");
     table.finish([words = end == arguments.end() ? Arguments{} : Arguments(end + 1, arguments.end())] {

@@ -38,15 +38,18 @@ struct CollectivesOptions : RankOptions {
   std::string dtype = "f32";
 };
 
-constexpr const char* kCollectivesExamples = R"(examples:
-  headroom ddp --collectives                     five collectives, 1 KiB to 16 MiB, one rank per CPU
-  headroom ddp --collectives=all_reduce --ranks 2,4 --min-bytes 4 --max-bytes 64M --factor 4
-  headroom ddp --collectives --quick --per-rank  a first look, with the median of each rank
-  mpirun -n 4 headroom ddp --collectives         ranks started by another launcher; also torchrun and srun
+constexpr ConstantHelp kCollectivesExamples[] = {
+    {"headroom ddp --collectives", "five collectives, 1 KiB to 16 MiB, one rank per CPU"},
+    {"headroom ddp --collectives=all_reduce --ranks 2,4 --min-bytes 4 --max-bytes 64M --factor 4", ""},
+    {"headroom ddp --collectives --quick --per-rank", "a first look, with the median of each rank"},
+    {"mpirun -n 4 headroom ddp --collectives", "ranks started by another launcher; also torchrun and srun"},
+};
 
-Every call starts at a barrier, with new data; results are checked at every size. Sizes are as in nccl-tests: the output
-of a rank for all_gather, the input of a rank for the others. See docs/reference/collectives.md.
-)";
+constexpr const char* kCollectivesDetails[] = {
+    "Every call starts at a barrier, with new data; results are checked at every size. Sizes are as in "
+    "nccl-tests: the output of a rank for all_gather, the input of a rank for the others. See "
+    "docs/reference/collectives.md.",
+};
 
 constexpr int kDefaultMaxRanks = 8;
 /// A factor close to 1 gives no other bound.
@@ -203,7 +206,8 @@ bool has_collectives_option(const Arguments& arguments) {
 OptionTable collectives_options(const Arguments& arguments) {
   OptionTable table("Measure collectives over a sweep of sizes, on the ranks of a data-parallel job.",
                     "headroom ddp --collectives");
-  table.footer(kCollectivesExamples);
+  table.examples(kCollectivesExamples);
+  table.details(kCollectivesDetails);
   auto& options = table.own<CollectivesOptions>();
   auto& raw = table.own<RawCollectivesOptions>();
   declare_subject(table, raw, options);
@@ -232,18 +236,21 @@ struct DdpOptions : RankOptions {
   std::string report;            ///< file of PyTorch's benchmark ("-": standard output), or empty
 };
 
-constexpr const char* kDdpExamples = R"(examples:
-  headroom ddp                                   resnet18 over PyTorch's rank counts, up to one rank per CPU
-  headroom ddp --ranks 1,2,4 --json report.json  these rank counts, and the report that PyTorch's diff.py reads
-  headroom ddp --model resnet50,resnet101,resnext50_32x4d,resnext101_32x8d --image-size 224
-                                                 the models of PyTorch's benchmark; slow on a small machine
-  headroom ddp --model mlp --bucket-size 1,5,25  the effect of the bucket size with large gradients
-  headroom diff --format ddp before.json after.json
-  mpirun -n 4 headroom ddp                       ranks started by another launcher; also torchrun and srun
+constexpr ConstantHelp kDdpExamples[] = {
+    {"headroom ddp", "resnet18 over PyTorch's rank counts, up to one rank per CPU"},
+    {"headroom ddp --ranks 1,2,4 --json report.json",
+     "these rank counts, and the report that PyTorch's diff.py reads"},
+    {"headroom ddp --model resnet50,resnet101,resnext50_32x4d,resnext101_32x8d --image-size 224",
+     "the models of PyTorch's benchmark; slow on a small machine"},
+    {"headroom ddp --model mlp --bucket-size 1,5,25", "the effect of the bucket size with large gradients"},
+    {"headroom diff --format ddp before.json after.json", ""},
+    {"mpirun -n 4 headroom ddp", "ranks started by another launcher; also torchrun and srun"},
+};
 
-Each round has an iteration with gradient reduction and one without; their difference is the exposed communication, which
-the backward pass could not hide. See docs/reference/ddp.md.
-)";
+constexpr const char* kDdpDetails[] = {
+    "Each round has an iteration with gradient reduction and one without; their difference is the exposed "
+    "communication, which the backward pass could not hide. See docs/reference/ddp.md.",
+};
 
 constexpr int kDefaultMaxDdpRanks = 8;
 constexpr double kMebibyte = 1 << 20;
@@ -484,7 +491,8 @@ OptionTable ddp_options(Arguments& arguments) {
   if (has_collectives_option(arguments)) return collectives_options(arguments);
   OptionTable table("Measure data-parallel training over ranks: scaling, and the cost of communication.",
                     "headroom ddp");
-  table.footer(kDdpExamples);
+  table.examples(kDdpExamples);
+  table.details(kDdpDetails);
   auto& options = table.own<DdpOptions>();
   auto& raw = table.own<RawDdpOptions>();
   declare_subject(table, raw, options);

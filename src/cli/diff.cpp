@@ -24,19 +24,23 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kDiffFooter =
-    "BASELINE and CANDIDATE are each a file of results in any format that headroom reads, a folder of them,\n"
-    "or a run of the history: @last, @ID (headroom history lists them), @git:REV.\n"
-    "examples:\n"
-    "  headroom diff before.json after.json                 a table: ratio, interval, verdict\n"
-    "  headroom diff --gate 3% before.json after.json       exit 1 on a regression beyond 3 %\n"
-    "  headroom diff --gate '3%,p95 10%' old/ new/          gate the 95th percentile, too\n"
-    "  headroom diff --gate-file gate.toml before/ after/   margins by case\n"
-    "  headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json\n"
-    "  headroom diff --shift --filter 'gemv D=64' a.json b.json   did all samples move, or the slowest?\n"
-    "  headroom diff @git:1a2b3c @last                      two runs of the history\n"
-    "  headroom diff --format ddp a.json b.json             in the form of PyTorch's DDP diff.py\n"
-    "exit codes with a gate: 0 the same or better, 1 a regression, 2 error, 3 inconclusive";
+constexpr ConstantHelp kDiffExamples[] = {
+    {"headroom diff before.json after.json", "a table: ratio, interval, verdict"},
+    {"headroom diff --gate 3% before.json after.json", "exit 1 on a regression beyond 3 %"},
+    {"headroom diff --gate '3%,p95 10%' old/ new/", "gate the 95th percentile, too"},
+    {"headroom diff --gate-file gate.toml before/ after/", "margins by case"},
+    {"headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json",
+     "some cases, the worst first"},
+    {"headroom diff --shift --filter 'gemv D=64' a.json b.json", "did all samples move, or the slowest?"},
+    {"headroom diff @git:1a2b3c @last", "two runs of the history"},
+    {"headroom diff --format ddp a.json b.json", "in the form of PyTorch's DDP diff.py"},
+};
+
+constexpr const char* kDiffDetails[] = {
+    "BASELINE and CANDIDATE are each a file of results in any format that headroom reads, a folder of them, "
+    "or a run of the history: @last, @ID (headroom history lists them), @git:REV.",
+    "exit codes with a gate: 0 the same or better, 1 a regression, 2 error, 3 inconclusive",
+};
 
 struct Texts {
   std::vector<std::string> operands;
@@ -189,7 +193,8 @@ OptionTable diff_options(Arguments&) {
                     "headroom diff");
   auto& options = table.own<DiffOptions>();
   auto& texts = table.own<Texts>();
-  table.footer(kDiffFooter);
+  table.examples(kDiffExamples);
+  table.details(kDiffDetails);
   table.add_option("BASELINE CANDIDATE", texts.operands, "the baseline, then one or more candidates")
       .completed_by(Completes::kFileOrRun)
       .required()

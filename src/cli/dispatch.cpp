@@ -32,19 +32,22 @@ struct DispatchOptions : RankOptions {
   std::string expect;  ///< file of expectations, "pytorch" (shipped), or empty
 };
 
-constexpr const char* kDispatchExamples = R"(examples:
-  headroom dispatch                              twelve operators, 512x512 in S(0) over four ranks started here
-  headroom dispatch --op add --op mm --ranks 2   two operators, two ranks
-  headroom dispatch --mesh 2x2 --placements S(0),R --shape 1024x256
-  headroom dispatch --ranks 1 --op add           the cost of distribution on a single rank
-  headroom dispatch --op add --expect pytorch    against the expectations of PyTorch's own test
-  headroom dispatch --expect mine.toml --update-expect
-                                                 store the measured values as the new expectations
-  mpirun -n 4 headroom dispatch --op add         ranks started by another launcher; also torchrun and srun
+constexpr ConstantHelp kDispatchExamples[] = {
+    {"headroom dispatch", "twelve operators, 512x512 in S(0) over four ranks started here"},
+    {"headroom dispatch --op add --op mm --ranks 2", "two operators, two ranks"},
+    {"headroom dispatch --mesh 2x2 --placements S(0),R --shape 1024x256", ""},
+    {"headroom dispatch --ranks 1 --op add", "the cost of distribution on a single rank"},
+    {"headroom dispatch --op add --expect pytorch", "against the expectations of PyTorch's own test"},
+    {"headroom dispatch --expect mine.toml --update-expect",
+     "store the measured values as the new expectations"},
+    {"mpirun -n 4 headroom dispatch --op add", "ranks started by another launcher; also torchrun and srun"},
+};
 
-Each cycle calls the operator on a plain tensor (the whole, and a rank's part), and on the distributed tensor with the
-cache of sharding propagation cleared (miss) and filled (hit). See docs/reference/dispatch.md.
-)";
+constexpr const char* kDispatchDetails[] = {
+    "Each cycle calls the operator on a plain tensor (the whole, and a rank's part), and on the distributed "
+    "tensor with the cache of sharding propagation cleared (miss) and filled (hit). See "
+    "docs/reference/dispatch.md.",
+};
 
 struct RawDispatchOptions : RawRankOptions {
   std::string mesh, placements, shape;
@@ -222,7 +225,8 @@ OptionTable dispatch_options(Arguments& arguments) {
   OptionTable table(
       "Measure the overhead of a distributed tensor on operators, with cached and with propagated sharding.",
       "headroom dispatch");
-  table.footer(kDispatchExamples);
+  table.examples(kDispatchExamples);
+  table.details(kDispatchDetails);
   auto& options = table.own<DispatchOptions>();
   auto& raw = table.own<RawDispatchOptions>();
   declare_subject(table, raw, options);

@@ -131,17 +131,17 @@ std::uint64_t now() {
           .count());
 }
 
-constexpr const char* kHistoryExamples = R"(examples:
-  headroom history                                    the last runs, and every series with its last change
-  headroom history gemv D=4096 latency                series whose name has all of these words
-  headroom history 'layer_norm D=64*int8*'            '*' and '?' stand for any characters
-  headroom history --series 7 --json -                one series with its changes, for a program
-  headroom history --fail-on-regression 10 --min-magnitude 2%
-                                                      exit 1 if a series became slower in its last 10 values
-  headroom history --site public                      write pages for a browser, with a feed of changes
-  headroom history export all.json                    and import FILE..., prune --keep N: see their --help
-  headroom history verify                             check the history for damage; repair removes it
-)";
+constexpr ConstantHelp kHistoryExamples[] = {
+    {"headroom history", "the last runs, and every series with its last change"},
+    {"headroom history gemv D=4096 latency", "series whose name has all of these words"},
+    {"headroom history 'layer_norm D=64*int8*'", "'*' and '?' stand for any characters"},
+    {"headroom history --series 7 --json -", "one series with its changes, for a program"},
+    {"headroom history --fail-on-regression 10 --min-magnitude 2%",
+     "exit 1 if a series became slower in its last 10 values"},
+    {"headroom history --site public", "write pages for a browser, with a feed of changes"},
+    {"headroom history export all.json", "and import FILE..., prune --keep N: see their --help"},
+    {"headroom history verify", "check the history for damage; repair removes it"},
+};
 
 struct HistoryOptions {
   std::string store, json, site, min_magnitude = "0";
@@ -321,7 +321,7 @@ ExitCode show_history(const HistoryOptions& options) {
 OptionTable history_show_options() {
   OptionTable table("Show stored runs, series over time, and where they changed.", "headroom history");
   auto& options = table.own<HistoryOptions>();
-  table.footer(kHistoryExamples);
+  table.examples(kHistoryExamples);
   table
       .add_option("WORD", options.words, "show series whose name, metric, unit and machine have all of these")
       .take_all();
@@ -386,10 +386,9 @@ OptionTable history_export_options() {
   OptionTable table("Write runs of the history to a file of records.", "headroom history export");
   auto& file = table.own<std::string>();
   auto& references = table.own<std::vector<std::string>>();
-  table.footer(
-      "examples:\n  headroom history export all.json            every run\n"
-      "  headroom history export last.json @last     one run\n"
-      "  headroom history export - @12 @git:1a2b3c   to standard output\n");
+  table.examples({{"headroom history export all.json", "every run"},
+                  {"headroom history export last.json @last", "one run"},
+                  {"headroom history export - @12 @git:1a2b3c", "to standard output"}});
   table.add_option("FILE", file, "output file; '-' is standard output")
       .completed_by(Completes::kFile)
       .required();
@@ -431,12 +430,11 @@ OptionTable history_import_options() {
   OptionTable table("Add files of results to the history; runs already in it are skipped.",
                     "headroom history import");
   auto& options = table.own<ImportOptions>();
-  table.footer(
-      "examples:\n"
-      "  headroom history import results/*.json\n"
-      "  headroom history import results                 all files of results in the folder and below it\n"
-      "  headroom history import --machine ci results    one series, whatever the name of the container\n"
-      "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
+  table.examples(
+      {{"headroom history import results/*.json", ""},
+       {"headroom history import results", "all files of results in the folder and below it"},
+       {"headroom history import --machine ci results", "one series, whatever the name of the container"},
+       {"headroom history import all.json --store postgresql://me@server/benchmarks", ""}});
   table
       .add_option("FILE", options.files,
                   "files in any format that headroom reads; of a folder, all *.json, *.jsonl and *.csv")
@@ -460,10 +458,8 @@ OptionTable history_prune_options() {
   OptionTable table("Remove old results from the history.", "headroom history prune");
   auto& keep = table.own<std::optional<std::int64_t>>();
   auto& age = table.own<std::string>();
-  table.footer(
-      "examples:\n"
-      "  headroom history prune --keep 500          keep the newest 500 results of each series\n"
-      "  headroom history prune --older-than 90d    remove results older than 90 days\n");
+  table.examples({{"headroom history prune --keep 500", "keep the newest 500 results of each series"},
+                  {"headroom history prune --older-than 90d", "remove results older than 90 days"}});
   const Option& keep_option =
       table.add_option("--keep", keep, "number of newest results to keep of each series")
           .range(1, std::int64_t{1} << 40);
@@ -494,10 +490,8 @@ OptionTable history_prune_options() {
 
 OptionTable history_verify_options() {
   OptionTable table("Check the stored history against its digests.", "headroom history verify");
-  table.footer(
-      "examples:\n"
-      "  headroom history verify\n"
-      "exit codes: 0 no damage, 1 damage found\n");
+  table.examples({{"headroom history verify", ""}});
+  table.details({"exit codes: 0 no damage, 1 damage found"});
   const std::string& place = add_store_option(table);
   table.finish([&place] {
     const auto store = open_store(place, StoreAccess::kRead);
@@ -518,9 +512,8 @@ OptionTable history_repair_options() {
   OptionTable table(
       "Repair the history: remove unreadable entries, restore those that are stored redundantly.",
       "headroom history repair");
-  table.footer(
-      "examples:\n"
-      "  headroom history repair      copies a history file first, and prints the name of the copy\n");
+  table.examples(
+      {{"headroom history repair", "copies a history file first, and prints the name of the copy"}});
   const std::string& place = add_store_option(table);
   table.add_no_follow();
   table.finish([&place] {

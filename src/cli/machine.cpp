@@ -361,12 +361,10 @@ OptionTable machine_options(Arguments& arguments) {
   OptionTable table("Show this machine: topology, caches, bandwidth by working set, and peaks.",
                     "headroom machine");
   auto& options = table.own<MachineOptions>();
-  table.footer(
-      "examples:\n"
-      "  headroom machine                  measure (about a minute), show and store\n"
-      "  headroom machine --quick          every other working set, shorter\n"
-      "  headroom machine --stored         show the last measurement, measure nothing\n"
-      "  headroom machine --json peaks.json\n");
+  table.examples({{"headroom machine", "measure (about a minute), show and store"},
+                  {"headroom machine --quick", "every other working set, shorter"},
+                  {"headroom machine --stored", "show the last measurement, measure nothing"},
+                  {"headroom machine --json peaks.json", ""}});
   table.add_flag("--quick", options.quick, "measure every other working set, at most 0.15 s per point");
   table.add_flag("--topology", options.topology_only, "show only the topology, without measuring");
   table.add_flag("--stored", options.stored, "show the last measurement of this machine");

@@ -21,14 +21,17 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kRooflineExamples = R"(examples:
-  headroom run gemv layer_norm && headroom roofline     the last run
-  headroom roofline result.json --svg roofline.svg
-  headroom roofline @12 --limits limits.json            with the limits of another run on the same machine
+constexpr ConstantHelp kRooflineExamples[] = {
+    {"headroom run gemv layer_norm && headroom roofline", "the last run"},
+    {"headroom roofline result.json --svg roofline.svg", ""},
+    {"headroom roofline @12 --limits limits.json", "with the limits of another run on the same machine"},
+};
 
-The roofs are the limits sampled with the cases, the limits that are cases of the run (headroom run gemv limit.read
-limit.peak), the limits of --limits, and those stored by headroom machine for the machine of the run.
-)";
+constexpr const char* kRooflineDetails[] = {
+    "The roofs are the limits sampled with the cases, the limits that are cases of the run (headroom run "
+    "gemv limit.read limit.peak), the limits of --limits, and those stored by headroom machine for the "
+    "machine of the run.",
+};
 
 struct RooflineOptions {
   std::string max_memory;
@@ -114,7 +117,8 @@ OptionTable roofline_options(Arguments&) {
   OptionTable table("Plot the cases of a run under the roofs of its machine, on logarithmic axes.",
                     "headroom roofline");
   auto& options = table.own<RooflineOptions>();
-  table.footer(kRooflineExamples);
+  table.examples(kRooflineExamples);
+  table.details(kRooflineDetails);
   table
       .add_option("RUN", options.run,
                   "file or folder of results, or @last, @ID, @git:REV of the history (default: @last)")

@@ -31,18 +31,20 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kShowFooter =
-    "Each RESULT is a file of results in any format that headroom reads, a folder of them, or a run of the\n"
+constexpr ConstantHelp kShowExamples[] = {
+    {"headroom show result.json", "the tables of a stored run"},
+    {"headroom show @20", "a run of the history"},
+    {"headroom show @last --markdown", "the last run, for a report"},
+    {"headroom show @last --html > last.html", "the same as a page for a browser"},
+    {"headroom show trace.json.gz", "the summary of a profiler trace"},
+    {"headroom show pytest.json --json -", "results of another tool as records, with samples"},
+};
+
+constexpr const char* kShowDetails[] = {
+    "Each RESULT is a file of results in any format that headroom reads, a folder of them, or a run of the "
     "history: @last, @ID (headroom history lists them), @git:REV, or @unfinished, the newest killed command. "
-    "Each\n"
-    "is shown as by the command that measured it, a trace as by headroom trace summary.\n"
-    "examples:\n"
-    "  headroom show result.json             the tables of a stored run\n"
-    "  headroom show @20                     a run of the history\n"
-    "  headroom show @last --markdown        the last run, for a report\n"
-    "  headroom show @last --html > last.html    the same as a page for a browser\n"
-    "  headroom show trace.json.gz           the summary of a profiler trace\n"
-    "  headroom show pytest.json --json -    results of another tool as records, with samples";
+    "Each is shown as by the command that measured it, a trace as by headroom trace summary.",
+};
 
 using Titled = std::vector<std::pair<std::string, View>>;
 
@@ -231,7 +233,8 @@ ExitCode show_all(const ShowOptions& options) {
 OptionTable show_options(Arguments&) {
   OptionTable table("Show results of any tool, of a run of the history, or of a trace.", "headroom show");
   auto& options = table.own<ShowOptions>();
-  table.footer(kShowFooter);
+  table.examples(kShowExamples);
+  table.details(kShowDetails);
   table.add_option("RESULT", options.operands, "file, folder, or run of the history")
       .completed_by(Completes::kFileOrRun)
       .required();

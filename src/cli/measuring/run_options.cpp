@@ -114,6 +114,7 @@ PeerText parse(const std::string& peer) {
 }
 
 void declare_model_options(OptionTable& table, ModelOptions& options) {
+  table.group("models");
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   table
       .add_option(
@@ -184,6 +185,7 @@ void select_model(const ModelOptions& options, Selection& selection) {
 }
 
 void declare_module_options(OptionTable& table, ModuleOptions& options) {
+  table.group("models");
   table
       .add_option("--module", options.modules,
                   "measure the TorchScript module (.pt) or AOTInductor package (.pt2) in this file; repeat "
@@ -224,6 +226,7 @@ void select_modules(Selection& selection) {
 }
 
 void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
+  table.group("what to measure");
   table
       .add_option("--peer", peers,
                   "PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]: measure a function of a shared "
@@ -298,28 +301,29 @@ int default_ranks(const std::string& name) {
   return name.starts_with(kDdpPrefix) ? 1 : 2;
 }
 
-constexpr const char* kRunExamples = R"(examples:
-  headroom run                                   everything, against this machine's limits
-  headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
-  headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
-  headroom run gemv --backend native,aten        two implementations, interleaved
-  headroom run gemv --peer libmine.so:gemv_bf16  a function of your library against native
-                                                 (docs/how-to/external-kernels.md)
-  headroom run --runner build/old/bin/mine --runner build/new/bin/mine
-                                                 two builds of a runner, interleaved
-  headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
-                                                 a TorchScript module, and a trace of its operators
-  headroom run --quick --json result.json        a first look, written as records
-  headroom run gemv --live                       show the table while measuring
-  headroom run llama2_7b_int8 --layers 4         decoding with four layers of a model
-  headroom run llm --model model.gguf --prompt-len 512 --batch 8
-                                                 your model: decoding, prompts, drafts
-  headroom run bench.py --backend eager,native   experiments in Python, against native ones of the same name
-  headroom run all_reduce ddp.mlp -a ranks=1,2   experiments of ranks, as in headroom ddp
-  headroom run limit.read --huge-pages no        memory bandwidth with small pages
-  headroom run --calibrate-noise                 the run-to-run spread of this machine
-  headroom run --output results.csv --fail-below-target
-)";
+constexpr ConstantHelp kRunExamples[] = {
+    {"headroom run", "everything, against this machine's limits"},
+    {"headroom run gemv -a D=4096,8192 -a dtype=int8", "two shapes of one experiment"},
+    {"headroom run gemv -a D=1024-16384*2 --hot", "a range of sizes, inputs in cache"},
+    {"headroom run gemv --backend native,aten", "two implementations, interleaved"},
+    {"headroom run gemv --peer libmine.so:gemv_bf16",
+     "a function of your library against native (docs/how-to/external-kernels.md)"},
+    {"headroom run --runner build/old/bin/mine --runner build/new/bin/mine",
+     "two builds of a runner, interleaved"},
+    {"headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces",
+     "a TorchScript module, and a trace of its operators"},
+    {"headroom run --quick --json result.json", "a first look, written as records"},
+    {"headroom run gemv --live", "show the table while measuring"},
+    {"headroom run llama2_7b_int8 --layers 4", "decoding with four layers of a model"},
+    {"headroom run llm --model model.gguf --prompt-len 512 --batch 8",
+     "your model: decoding, prompts, drafts"},
+    {"headroom run bench.py --backend eager,native",
+     "experiments in Python, against native ones of the same name"},
+    {"headroom run all_reduce ddp.mlp -a ranks=1,2", "experiments of ranks, as in headroom ddp"},
+    {"headroom run limit.read --huge-pages no", "memory bandwidth with small pages"},
+    {"headroom run --calibrate-noise", "the run-to-run spread of this machine"},
+    {"headroom run --output results.csv --fail-below-target", ""},
+};
 
 struct RawRunOptions {
   std::vector<std::string> only, axes, runners, modules_of_python;
@@ -352,6 +356,7 @@ std::vector<int> thread_counts(const std::string& text) {
 }
 
 void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.group("what to measure");
   Selection& selection = options.request.selection;
   table.add_option("NAME", selection.names, "experiments to run (default: all except models)")
       .take_all()
@@ -385,6 +390,7 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   declare_module_options(table, raw.modules);
   declare_model_options(table, raw.model);
   declare_peer_options(table, raw.peers);
+  table.group("how to measure");
   table.add_option("--threads", raw.threads,
                    "threads of a case, several to compare: 1,2,4 or 1-8*2 (default: all CPUs of this "
                    "process; one in a rank)");
@@ -399,6 +405,7 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
 }
 
 void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.group("how to measure");
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval (default 1%)");
   table.add_option("--min-time", raw.stop.min_time,
@@ -435,6 +442,7 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
 }
 
 void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.group("results");
   table
       .add_option("--output", options.csv,
                   "append means over shapes to this CSV file, and JSON lines to the same name with .json")
@@ -634,7 +642,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
 OptionTable run_table(std::function<ExitCode(const RunOptions&)> action) {
   OptionTable table("Measure experiments, interleaved with each other and with this machine's limits.",
                     "headroom run");
-  table.footer(kRunExamples);
+  table.examples(kRunExamples);
   auto& options = table.own<RunOptions>();
   auto& raw = table.own<RawRunOptions>();
   // The last value of a repeated option wins: it overrides a script's defaults.

@@ -36,19 +36,12 @@ std::string heading(const std::string& name, const std::string& summary) {
          escaped(title) + " \\- " + escaped(summary) + "\n";
 }
 
-std::string value_text(const Option& option) {
-  if (option.is_flag()) return "";
-  if (!option.value_name.empty()) return option.value_name;
-  if (!option.choices.empty()) return join(option.choices, "|");
-  return option.takes_text() ? "TEXT" : "N";
-}
-
 std::string entry(const Option& option) {
   std::string names;
   for (const std::string& name : option.all_names()) {
     names += (names.empty() ? "\\fB" : ", \\fB") + escaped(name) + "\\fR";
   }
-  const std::string value = option.is_operand() ? "" : value_text(option);
+  const std::string value = option.is_operand() ? "" : option.value_text();
   if (!value.empty()) names += " \\fI" + escaped(value) + "\\fR";
   return ".TP\n" + names + "\n" + escaped(option.help) + "\n";
 }
@@ -61,8 +54,8 @@ std::string entries(const OptionTable& table, std::set<std::string>& known) {
   return text;
 }
 
-std::string verbatim(const std::string& text) {
-  return text.empty() ? "" : ".PP\n.nf\n" + escaped(trimmed(text)) + "\n.fi\n";
+std::string example(const HelpEntry& entry) {
+  return ".TP\n\\fB" + escaped(entry.name) + "\\fR\n" + escaped(entry.text) + "\n";
 }
 
 constexpr const char* kExitCodes =
@@ -89,7 +82,11 @@ std::string man_page(const Command& command) {
     std::set<std::string> of_both = known;
     text += entries(own, of_both);
   }
-  text += ".SH EXAMPLES\n" + verbatim(table.footer()) + kExitCodes;
+  if (!table.details().empty()) text += ".SH NOTES\n";
+  for (const std::string& paragraph : table.details()) text += ".PP\n" + escaped(paragraph) + "\n";
+  text += ".SH EXAMPLES\n";
+  for (const HelpEntry& entry : table.examples()) text += example(entry);
+  text += kExitCodes;
   return text + ".SH SEE ALSO\n.BR headroom (1)\n";
 }
 

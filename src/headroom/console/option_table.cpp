@@ -7,11 +7,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <memory>
+#include <map>
+#include <string_view>
 #include <type_traits>
 
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/console/help_text.h"
 #include "headroom/console/output.h"
 
 namespace headroom::cli {
@@ -50,32 +52,6 @@ std::string missing_values(const CLI::App& app, const std::string& what) {
   return what;
 }
 
-/// Simplifies placeholders: "N" for "INT:INT in [1 - 4096]", choices for "TEXT:{gloo,nccl}".
-class HelpText : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool is_operand) const override {
-    std::string name = CLI::Formatter::make_option_name(option, is_operand);
-    for (std::size_t open; (open = name.find('{')) != std::string::npos;)
-      name.erase(open, name.find('}', open) + 1 - open);
-    return name;
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    std::string text = CLI::Formatter::make_option_opts(option);
-    const std::size_t begin = text.find_first_not_of(' ');
-    const std::size_t colon = text.find(':');
-    if (begin == std::string::npos) return text;
-    if (colon != std::string::npos && text.substr(colon).starts_with(":{")) {
-      text.erase(begin, colon + 1 - begin);
-    } else if (text.substr(begin).starts_with("INT") || text.substr(begin).starts_with("UINT") ||
-               text.substr(begin).starts_with("FLOAT")) {
-      const std::size_t bracket = text.find(']');
-      const std::size_t end = bracket != std::string::npos ? bracket + 1 : text.find(' ', begin);
-      text.replace(begin, end == std::string::npos ? end : end - begin, "N");
-    }
-    return text;
-  }
-};
-
 std::string reason(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return missing_values(app, error.what());
@@ -95,13 +71,11 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
   if (option.keeps_all) declared->take_all();
   if (option.takes_one) declared->allow_extra_args(false);
   if (option.separator != '\0') declared->delimiter(option.separator);
-  if (!option.value_name.empty()) declared->type_name(option.value_name);
   if (option.values_at_once > 0) declared->type_size(option.values_at_once);
   if (option.most_values >= 0) declared->expected(option.least_values, option.most_values);
   if (option.most_values > 1)
     declared->multi_option_policy(CLI::MultiOptionPolicy::Throw);  // rejects surplus values
   if (option.is_required) declared->required();
-  if (!option.group.empty()) declared->group(option.group);
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
   if (option.bounds) declared->check(CLI::Range(option.bounds->first, option.bounds->second));
   return *declared;
@@ -118,8 +92,114 @@ std::vector<std::string> Option::all_names() const {
   return all;
 }
 
+std::string Option::value_text() const {
+  static const std::map<std::string_view, const char*> kKinds{{"--backend", "NAME"},
+                                                              {"--batch", "LIST"},
+                                                              {"--batch-size", "LIST"},
+                                                              {"--benchmark", "NAME"},
+                                                              {"--bucket-size", "LIST"},
+                                                              {"--cleanup", "COMMAND"},
+                                                              {"--communication", "PATTERN"},
+                                                              {"--conclude", "COMMAND"},
+                                                              {"--confirm", "COMMAND"},
+                                                              {"--context", "LIST"},
+                                                              {"--csv", "FILE"},
+                                                              {"--draft", "LIST"},
+                                                              {"--dtype", "NAME"},
+                                                              {"--expect", "FILE"},
+                                                              {"--filter", "PATTERN"},
+                                                              {"--format", "NAME"},
+                                                              {"--from", "NAME"},
+                                                              {"--gate", "GATE"},
+                                                              {"--gate-file", "FILE"},
+                                                              {"--higher-is-better", "NAME"},
+                                                              {"--image-size", "SIZE"},
+                                                              {"--input", "TENSOR"},
+                                                              {"--json", "FILE"},
+                                                              {"--keep", "FOLDER"},
+                                                              {"--layer", "NAME"},
+                                                              {"--limits", "FILE"},
+                                                              {"--lower-is-better", "NAME"},
+                                                              {"--machine", "NAME"},
+                                                              {"--margin", "PERCENT"},
+                                                              {"--max-bytes", "SIZE"},
+                                                              {"--max-memory", "SIZE"},
+                                                              {"--max-time", "TIME"},
+                                                              {"--mesh", "LIST"},
+                                                              {"--metric", "NAME"},
+                                                              {"--min-bytes", "SIZE"},
+                                                              {"--min-magnitude", "PERCENT"},
+                                                              {"--min-time", "TIME"},
+                                                              {"--mode", "NAME"},
+                                                              {"--model", "FILE"},
+                                                              {"--module", "FILE"},
+                                                              {"--name", "NAME"},
+                                                              {"--older-than", "AGE"},
+                                                              {"--only", "PATTERN"},
+                                                              {"--op", "LIST"},
+                                                              {"--order", "NAME"},
+                                                              {"--oss", "FILE"},
+                                                              {"--output", "FILE"},
+                                                              {"--peer", "PATH:SYMBOL"},
+                                                              {"--percentile", "LIST"},
+                                                              {"--placements", "LIST"},
+                                                              {"--precision", "PERCENT"},
+                                                              {"--prepare", "COMMAND"},
+                                                              {"--python", "NAME"},
+                                                              {"--pytorch-output", "FILE"},
+                                                              {"--ranks", "LIST"},
+                                                              {"--records", "FILE"},
+                                                              {"--reducer", "NAME"},
+                                                              {"--run-spread", "PERCENT"},
+                                                              {"--runner", "PROGRAM"},
+                                                              {"--runner-socket", "FD"},
+                                                              {"--series", "NAME"},
+                                                              {"--set", "OPTION=VALUE"},
+                                                              {"--setup", "COMMAND"},
+                                                              {"--shape", "LIST"},
+                                                              {"--site", "FOLDER"},
+                                                              {"--store", "STORE"},
+                                                              {"--suite", "NAME"},
+                                                              {"--svg", "FILE"},
+                                                              {"--targets", "FILE"},
+                                                              {"--threads", "LIST"},
+                                                              {"--timeout", "TIME"},
+                                                              {"--title", "TITLE"},
+                                                              {"--tokens", "LIST"},
+                                                              {"--trace", "FOLDER"},
+                                                              {"--unit", "NAME"}};
+  if (is_flag()) return "";
+  if (!value_name.empty()) return value_name;
+  if (!choices.empty()) return join(choices, "|");
+  if (!takes_text()) return "N";
+  for (const std::string& name : all_names()) {
+    if (const auto kind = kKinds.find(name); kind != kKinds.end()) return kind->second;
+  }
+  switch (completes) {
+    case Completes::kFile:
+      return "FILE";
+    case Completes::kExperiment:
+      return "NAME";
+    case Completes::kAxis:
+      return "AXIS=VALUES";
+    case Completes::kBackend:
+      return "NAME";
+    case Completes::kRun:
+      return "RUN";
+    case Completes::kSuite:
+      return "SUITE";
+    case Completes::kFileOrRun:
+      return "FILE";
+    case Completes::kNothing:
+      break;
+  }
+  return "TEXT";
+}
+
 Option& OptionTable::add(std::string names, OptionTarget target, std::string help) {
-  return options_.emplace_back(Option{std::move(names), target, std::move(help)});
+  Option& option = options_.emplace_back(Option{std::move(names), target, std::move(help)});
+  option.group = group_;
+  return option;
 }
 
 const bool& OptionTable::add_no_follow() {
@@ -128,11 +208,12 @@ const bool& OptionTable::add_no_follow() {
 }
 
 void OptionTable::finish(std::function<ExitCode()> action) {
+  group_ = "options";
   std::string& color = own<std::string>();
   color = "auto";
-  add_option("--color", color,
-             "colours in tables: auto (on a terminal, unless NO_COLOR is set), always, never")
+  add_option("--color", color, "colours in tables; auto: on a terminal, unless NO_COLOR is set")
       .one_of({"auto", "always", "never"});
+  add_flag("-h,--help", own<bool>(), "print this help");
   action_ = [&color, no_follow = no_follow_, action = std::move(action)] {
     if (no_follow != nullptr && *no_follow) refuse_links();
     choose_colour(color);
@@ -141,9 +222,15 @@ void OptionTable::finish(std::function<ExitCode()> action) {
 }
 
 ExitCode OptionTable::run(const Arguments& arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  if (std::any_of(arguments.begin(), end,
+                  [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+    const std::size_t columns = terminal_width(stdout);
+    std::fputs(help_text(*this, columns > 0 ? std::max<std::size_t>(columns, 40) : 80).c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
   CLI::App app(description_, name_);
-  app.formatter(std::make_shared<HelpText>());
-  app.footer(footer_);
+  app.set_help_flag();
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_extras(extras_ != nullptr);
   std::vector<const CLI::Option*> declared;
@@ -151,10 +238,6 @@ ExitCode OptionTable::run(const Arguments& arguments) {
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      app.exit(error);
-      return ExitCode::kSuccess;
-    }
     print_message("{} ({} --help shows all, with examples)", reason(app, error), app.get_name());
     return ExitCode::kError;
   }

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,6 +23,17 @@ using OptionTarget =
                  std::vector<double>*, std::vector<std::pair<std::string, std::string>>*>;
 
 enum class Completes { kNothing, kFile, kExperiment, kAxis, kBackend, kRun, kSuite, kFileOrRun };
+
+/// A line of help: an example, or a word that a command takes.
+struct HelpEntry {
+  std::string name, text;
+};
+
+/// The same for tables of constants.
+struct ConstantHelp {
+  const char* name;
+  const char* text;
+};
 
 /// An option or operand, for the parser, help, completions and man pages.
 struct Option {
@@ -62,7 +75,10 @@ struct Option {
     return std::holds_alternative<std::string*>(target) ||
            std::holds_alternative<std::vector<std::string>*>(target);
   }
+  bool is_list() const { return !std::holds_alternative<std::string*>(target) && takes_text(); }
   std::vector<std::string> all_names() const;
+  /// Placeholder of the value, such as FILE; empty for a flag.
+  std::string value_text() const;
 };
 
 /// Options of a command, the values that they fill, and the action with these values. The last of repeated
@@ -90,7 +106,24 @@ class OptionTable {
   }
   /// Adds --no-follow, for commands that write files named by the user. Returns its value.
   const bool& add_no_follow();
-  void footer(std::string text) { footer_ = std::move(text); }
+  /// Title in help of the options added from here on.
+  void group(std::string title) { group_ = std::move(title); }
+  void example(std::string command, std::string text = "") {
+    examples_.push_back({std::move(command), std::move(text)});
+  }
+  void examples(std::span<const ConstantHelp> all) {
+    for (const ConstantHelp& one : all) example(one.name, one.text);
+  }
+  void examples(std::initializer_list<ConstantHelp> all) { examples(std::span(all.begin(), all.size())); }
+  /// Paragraphs of help after the options.
+  void details(std::span<const char* const> paragraphs) {
+    details_.insert(details_.end(), paragraphs.begin(), paragraphs.end());
+  }
+  void details(std::initializer_list<const char*> all) { details(std::span(all.begin(), all.size())); }
+  /// Adds a word and its meaning to the list called `title`.
+  void list(std::string title, std::string name, std::string text) {
+    lists_.push_back({std::move(title), {std::move(name), std::move(text)}});
+  }
   /// Returns the unknown arguments, which are no error.
   const Arguments& allow_extras() { return *(extras_ = &own<Arguments>()); }
   /// Adds --color and the action.
@@ -100,13 +133,18 @@ class OptionTable {
 
   const std::string& description() const { return description_; }
   const std::string& name() const { return name_; }
-  const std::string& footer() const { return footer_; }
+  const std::vector<HelpEntry>& examples() const { return examples_; }
+  const std::vector<std::string>& details() const { return details_; }
+  const std::vector<std::pair<std::string, HelpEntry>>& lists() const { return lists_; }
   const std::deque<Option>& options() const { return options_; }
 
  private:
   Option& add(std::string names, OptionTarget target, std::string help);
 
-  std::string description_, name_, footer_;
+  std::string description_, name_, group_ = "options";
+  std::vector<HelpEntry> examples_;
+  std::vector<std::string> details_;
+  std::vector<std::pair<std::string, HelpEntry>> lists_;
   std::deque<Option> options_;  // deque: addresses stay valid
   std::vector<std::shared_ptr<void>> owned_;
   bool* no_follow_ = nullptr;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -123,10 +123,10 @@ std::optional<Direction> direction_of(const std::vector<std::string>& words) {
   // Words after "per" divide: "bytes per operation" are bytes.
   const auto per = std::ranges::find(words, "per");
   const auto end = rate ? words.begin() + static_cast<std::ptrdiff_t>(*rate) : per;
-  for (const std::string& word : std::ranges::subrange(words.begin(), end) | std::views::reverse) {
-    if (is_in(kFaults, word)) return Direction::kLowerIsBetter;
-    if (is_good(word)) return Direction::kHigherIsBetter;
-    if (!rate && is_in(kCosts, word)) return Direction::kLowerIsBetter;
+  for (auto word = std::make_reverse_iterator(end); word != words.rend(); ++word) {
+    if (is_in(kFaults, *word)) return Direction::kLowerIsBetter;
+    if (is_good(*word)) return Direction::kHigherIsBetter;
+    if (!rate && is_in(kCosts, *word)) return Direction::kLowerIsBetter;
   }
   if (rate) return Direction::kHigherIsBetter;
   return std::nullopt;

@@ -8,7 +8,6 @@
 #include <cctype>
 #include <cmath>
 #include <map>
-#include <ranges>
 #include <utility>
 
 #include "headroom/base/text.h"
@@ -196,9 +195,9 @@ class Drawing {
       least = tag.y + kTagLine;
     }
     double most = kLowest;
-    for (Tag& tag : tags | std::views::reverse) {
-      tag.y = std::min(tag.y, most);
-      most = tag.y - kTagLine;
+    for (auto tag = tags.rbegin(); tag != tags.rend(); ++tag) {
+      tag->y = std::min(tag->y, most);
+      most = tag->y - kTagLine;
     }
     std::string svg;
     for (const Tag& tag : tags) {

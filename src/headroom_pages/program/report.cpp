@@ -133,18 +133,21 @@ PageSection section_of(const std::vector<std::string>& operands, const TraceRead
   return trace_section(trace_name(files.paths), report, timeline);
 }
 
-constexpr const char* kReportFooter =
-    "WHAT: a results file in any format that headroom reads, a folder of them, or a run of the\n"
-    "history: @last, @ID (headroom history lists them) or @git:REV. Each becomes a section of the page.\n"
-    "Traces (files, folders, patterns) are the ranks of one job and share a section. The page is one\n"
-    "self-contained file.\n"
-    "examples:\n"
-    "  headroom report @last -o report.html              the last run\n"
-    "  headroom report a.json b.json -o report.html      two files, one below the other\n"
-    "  headroom report --diff base.json new.json -o diff.html    slower and faster cases\n"
-    "  headroom report --diff --margin 3% @19 @20 -o diff.html   two runs of the history\n"
-    "  headroom report 'job/rank*.json.gz' -o job.html   traces: what to fix first, and the timeline\n"
-    "  headroom report nightly/ --title nightly -o -     a folder, to standard output\n";
+constexpr ConstantHelp kReportExamples[] = {
+    {"headroom report @last -o report.html", "the last run"},
+    {"headroom report a.json b.json -o report.html", "two files, one below the other"},
+    {"headroom report --diff base.json new.json -o diff.html", "slower and faster cases"},
+    {"headroom report --diff --margin 3% @19 @20 -o diff.html", "two runs of the history"},
+    {"headroom report 'job/rank*.json.gz' -o job.html", "traces: what to fix first, and the timeline"},
+    {"headroom report nightly/ --title nightly -o -", "a folder, to standard output"},
+};
+
+constexpr const char* kReportDetails[] = {
+    "WHAT: a results file in any format that headroom reads, a folder of them, or a run of the history: "
+    "@last, @ID (headroom history lists them) or @git:REV. Each becomes a section of the page. Traces "
+    "(files, folders, patterns) are the ranks of one job and share a section. The page is one self-contained "
+    "file.",
+};
 
 struct ReportOptions {
   std::vector<std::string> operands;
@@ -271,7 +274,8 @@ OptionTable report_options(Arguments&) {
   OptionTable table("Write results as one HTML page: the answer, charts and searchable tables.",
                     "headroom report");
   auto& options = table.own<ReportOptions>();
-  table.footer(kReportFooter);
+  table.examples(kReportExamples);
+  table.details(kReportDetails);
   table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
       .completed_by(Completes::kFileOrRun)
       .required();

@@ -538,14 +538,17 @@ HttpResponse not_found() {
   return {404, kText, "no such page; start at /\n"};
 }
 
-constexpr const char* kServeFooter =
-    "Serves the pages of `headroom history --site` and running measurements; open pages stay up to date.\n"
-    "Answers browsers of all users on this machine only; from elsewhere: ssh -L 8425:127.0.0.1:8425 HOST.\n"
-    "Ctrl-C ends it.\n"
-    "examples:\n"
-    "  headroom serve                                  http://127.0.0.1:8425/\n"
-    "  headroom serve --port 0                         on any free port\n"
-    "  headroom serve --store postgresql://ci@db/perf  the history of a team";
+constexpr ConstantHelp kServeExamples[] = {
+    {"headroom serve", "http://127.0.0.1:8425/"},
+    {"headroom serve --port 0", "on any free port"},
+    {"headroom serve --store postgresql://ci@db/perf", "the history of a team"},
+};
+
+constexpr const char* kServeDetails[] = {
+    "Serves the pages of `headroom history --site` and running measurements; open pages stay up to date. "
+    "Answers browsers of all users on this machine only; from elsewhere: ssh -L 8425:127.0.0.1:8425 HOST. "
+    "Ctrl-C ends it.",
+};
 
 /// Reports a locked history before the browser gives up.
 constexpr std::chrono::seconds kLockPatience{3};
@@ -685,7 +688,8 @@ ExitCode write_pages(const SiteOptions& options) {
 OptionTable serve_options(Arguments&) {
   OptionTable table("Show the history and running measurements in a browser.", "headroom serve");
   auto& options = table.own<ServeOptions>();
-  table.footer(kServeFooter);
+  table.examples(kServeExamples);
+  table.details(kServeDetails);
   table.add_option("--port", options.port, "port on 127.0.0.1; 0: any free port (default 8425)");
   table
       .add_option("--min-magnitude", options.min_magnitude,

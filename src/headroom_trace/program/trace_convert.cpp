@@ -20,14 +20,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTraceConvertFooter =
-    R"(OUT is a Chrome trace for any viewer: valid JSON, one event per line, all readable parts of IN. A name in .csv
-makes a table of the events with a duration, in whole nanoseconds; .gz and .zst compress either. '-' is
-standard input and output.
-examples:
-  headroom trace convert broken.json clean.json        for ui.perfetto.dev
-  headroom trace convert trace.json.gz trace.json.zst  compressed again, in little memory
-  headroom trace convert trace.json events.csv         for pandas, DuckDB, a spreadsheet)";
+constexpr ConstantHelp kTraceConvertExamples[] = {
+    {"headroom trace convert broken.json clean.json", "for ui.perfetto.dev"},
+    {"headroom trace convert trace.json.gz trace.json.zst", "compressed again, in little memory"},
+    {"headroom trace convert trace.json events.csv", "for pandas, DuckDB, a spreadsheet"},
+};
+
+constexpr const char* kTraceConvertDetails[] = {
+    "OUT is a Chrome trace for any viewer: valid JSON, one event per line, all readable parts of IN. A name "
+    "in .csv makes a table of the events with a duration, in whole nanoseconds; .gz and .zst compress "
+    "either. '-' is standard input and output.",
+};
 
 struct ConvertOptions {
   std::vector<std::string> paths;
@@ -97,7 +100,8 @@ ExitCode convert(const ConvertOptions& options) {
 OptionTable trace_convert_options() {
   OptionTable table("Rewrite a trace as clean Chrome JSON, or its events as CSV.", "headroom trace convert");
   auto& options = table.own<ConvertOptions>();
-  table.footer(kTraceConvertFooter);
+  table.examples(kTraceConvertExamples);
+  table.details(kTraceConvertDetails);
   table.add_option("IN OUT", options.paths, "the trace to read, and the file to write")
       .completed_by(Completes::kFile)
       .take_all();

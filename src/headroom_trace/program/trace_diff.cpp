@@ -14,15 +14,18 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kTraceDiffFooter =
-    R"(A and B are each a trace, or a folder or a pattern of the ranks of a job, which are summed. Lines are sorted
-by their change in time; below 1 % (at least 1 us, at most 1 ms) they count as unchanged.
-examples:
-  headroom trace diff before.json.gz after.json.gz
-  headroom trace diff --step 12 before.json after.json    one step of each
-  headroom trace diff --per-step before/ after/           runs of unequal length
-  headroom trace diff --top 0 --csv diff.csv a.json b.json
-For a verdict on numbers such as utilisation: headroom trace --name N --json, then headroom diff.)";
+constexpr ConstantHelp kTraceDiffExamples[] = {
+    {"headroom trace diff before.json.gz after.json.gz", ""},
+    {"headroom trace diff --step 12 before.json after.json", "one step of each"},
+    {"headroom trace diff --per-step before/ after/", "runs of unequal length"},
+    {"headroom trace diff --top 0 --csv diff.csv a.json b.json", ""},
+};
+
+constexpr const char* kTraceDiffDetails[] = {
+    "A and B are each a trace, or a folder or a pattern of the ranks of a job, which are summed. Lines are "
+    "sorted by their change in time; below 1 % (at least 1 us, at most 1 ms) they count as unchanged.",
+    "For a verdict on numbers such as utilisation: headroom trace --name N --json, then headroom diff.",
+};
 
 struct TraceDiffOptions {
   std::int64_t top = 20, step = 0;
@@ -89,7 +92,8 @@ OptionTable trace_diff_options() {
   OptionTable table("Compare two traces: kernels and ops added, removed, slower, faster.",
                     "headroom trace diff");
   auto& options = table.own<TraceDiffOptions>();
-  table.footer(kTraceDiffFooter);
+  table.examples(kTraceDiffExamples);
+  table.details(kTraceDiffDetails);
   table.add_option("A B", options.operands, "the two sides: a trace, or a folder or pattern of ranks")
       .completed_by(Completes::kFile)
       .take_all();

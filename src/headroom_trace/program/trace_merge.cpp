@@ -26,14 +26,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTraceMergeFooter =
-    R"(OUT is a Chrome trace for ui.perfetto.dev, with the events of all ranks: processes are named "rank N", and
-an arrow leads from the last rank of a collective to each of the others. A clock is moved by the median
-difference between the ends of its rank's collectives and those of the others. .gz and .zst compress OUT; '-'
-is standard output.
-examples:
-  headroom trace merge 'job/rank*.json.gz' -o merged.json.gz
-  headroom trace merge --json clocks.json rank0.json rank1.json -o merged.json)";
+constexpr ConstantHelp kTraceMergeExamples[] = {
+    {"headroom trace merge 'job/rank*.json.gz' -o merged.json.gz", ""},
+    {"headroom trace merge --json clocks.json rank0.json rank1.json -o merged.json", ""},
+};
+
+constexpr const char* kTraceMergeDetails[] = {
+    "OUT is a Chrome trace for ui.perfetto.dev, with the events of all ranks: processes are named \"rank "
+    "N\", and an arrow leads from the last rank of a collective to each of the others. A clock is moved by "
+    "the median difference between the ends of its rank's collectives and those of the others. .gz and .zst "
+    "compress OUT; '-' is standard output.",
+};
 
 struct MergeOptions {
   std::vector<std::string> operands;
@@ -141,7 +144,8 @@ OptionTable trace_merge_options() {
   OptionTable table("Merge the traces of a job's ranks into one, with aligned clocks.",
                     "headroom trace merge");
   auto& options = table.own<MergeOptions>();
-  table.footer(kTraceMergeFooter);
+  table.examples(kTraceMergeExamples);
+  table.details(kTraceMergeDetails);
   table.add_option("FILE", options.operands, "traces, folders or patterns: each file is one rank")
       .completed_by(Completes::kFile)
       .take_all();

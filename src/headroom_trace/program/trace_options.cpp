@@ -98,39 +98,37 @@ void take_own(const RawTraceOptions& raw, TraceOptions& options) {
   }
 }
 
-std::string list_text(std::span<const TraceAction> actions) {
-  std::string text = "analyses (first word; default: summary):\n";
-  for (const trace::Analysis* analysis : trace::analyses()) {
-    text += fmt::format("  {:<15} {}\n", analysis->name, analysis->summary);
-  }
-  text += "or\n";
-  for (const TraceAction& action : actions) {
-    text += fmt::format("  {:<15} {}\n", fmt::format("{} {}", action.name, action.operands), action.summary);
-  }
-  return text;
+void list_analyses(OptionTable& table, std::span<const TraceAction> actions) {
+  for (const trace::Analysis* analysis : trace::analyses())
+    table.list("analyses (first word; default: summary)", analysis->name, analysis->summary);
+  for (const TraceAction& action : actions)
+    table.list("other first words", fmt::format("{} {}", action.name, action.operands), action.summary);
 }
 
-std::string general_help(std::span<const TraceAction> actions) {
-  return list_text(actions) +
-         R"(
-headroom trace ANALYSIS --help shows the options of an analysis.
-examples:
-  headroom trace trace.json.gz                       step time, GPU idle time, main causes
-  headroom trace kernels --top 0 --csv kernels.csv trace.json
-  headroom trace utilization job/                    a folder of ranks: a row each, and their spread
-  headroom trace --name gpt --json new.json 'job/rank*.json.gz'   for headroom diff old.json new.json
-exit codes: 0 success, 1 validate found problems, 2 a file could not be read, 130 interrupted)";
+constexpr ConstantHelp kTraceExamples[] = {
+    {"headroom trace trace.json.gz", "step time, GPU idle time, main causes"},
+    {"headroom trace kernels --top 0 --csv kernels.csv trace.json", "all kernels, as a table"},
+    {"headroom trace utilization job/", "a folder of ranks: a row each, and their spread"},
+    {"headroom trace --name gpt --json new.json 'job/rank*.json.gz'", "for headroom diff old.json new.json"},
+};
+
+void describe_all(OptionTable& table, std::span<const TraceAction> actions) {
+  list_analyses(table, actions);
+  table.details(
+      {"headroom trace ANALYSIS --help shows the options of an analysis.",
+       "exit codes: 0 success, 1 validate found problems, 2 a file could not be read, 130 interrupted"});
+  table.examples(kTraceExamples);
 }
 
-std::string own_help(const trace::Analysis& analysis) {
-  std::string text = fmt::format("examples:\n  headroom trace {} trace.json.gz\n", analysis.name);
+void describe(OptionTable& table, const trace::Analysis& analysis) {
+  const std::string command = std::string("headroom trace ") + analysis.name;
+  table.example(command + " trace.json.gz");
   for (const trace::AnalysisOption& option : analysis.options) {
     const std::string_view usual = option.default_text;
     if (usual.empty() || usual.find(' ') != std::string_view::npos) continue;
-    text += fmt::format("  headroom trace {} --{} {} trace.json.gz\n", analysis.name, option.name,
-                        option.default_text);
+    table.example(fmt::format("{} --{} {} trace.json.gz", command, option.name, option.default_text));
   }
-  return text + fmt::format("  headroom trace {} --json - 'job/rank*.json.gz'", analysis.name);
+  table.example(command + " --json - 'job/rank*.json.gz'", "the ranks of a job");
 }
 
 bool looks_like_path(const std::string& word) {
@@ -235,7 +233,11 @@ OptionTable analysis_options(Arguments& arguments, std::span<const TraceAction> 
   OptionTable table(
       named ? analysis.summary : "Show what the GPUs did in a profiler trace (Chrome JSON, plain or packed).",
       named ? fmt::format("headroom trace {}", analysis.name) : "headroom trace [ANALYSIS]");
-  table.footer(named ? own_help(analysis) : general_help(actions));
+  if (named) {
+    describe(table, analysis);
+  } else {
+    describe_all(table, actions);
+  }
   auto& options = table.own<TraceOptions>();
   options.analysis = &analysis;
   auto& raw = table.own<RawTraceOptions>();
