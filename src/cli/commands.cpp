@@ -25,55 +25,22 @@ std::vector<CommandWord> completion_words(), ddp_words(), history_words();
 namespace {
 
 constexpr Command kCommands[] = {
-    {"run", "measure experiments against each other and against this machine's limits", run_options},
-    {"time", "measure a command: time with its interval, memory, page faults, context switches",
-     time_options},
-    {"ab", "compare commands, or builds of a runner, interleaved until the ratio is precise", ab_options},
-    {"show", "show results of any tool, a folder or a run of the history, as a table or as records",
-     show_options},
-    {"diff", "compare measurements: slower, faster, the same, or inconclusive", diff_options},
-    {"trace", "analyse profiler traces: utilisation, kernels, GPU idle time, collectives", nullptr, nullptr,
-     "headroom-trace"},
-    {"cache", "measure cold- against warm-cache time, of whole suites or of one command", cache_options},
-    {"dispatch",
-     "measure the overhead of a distributed tensor on operators: cached and propagated sharding, per rank",
-     dispatch_options},
-    {"ddp", "measure data-parallel training over ranks: scaling, and cost of communication", ddp_options,
-     ddp_words},
-    {"history", "show stored runs, series over time, and where they changed", history_options, history_words},
-    {"report", "write results as a page for a browser: one file, with charts and tables to search and sort",
-     nullptr, nullptr, "headroom-pages"},
-    {"serve", "serve the history and running measurements to a browser on this machine", nullptr, nullptr,
-     "headroom-pages"},
-    {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG",
-     roofline_options},
-    {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine_options},
-    {"completion", "print the script that completes commands, options and values in bash, zsh and fish",
-     completion_options, completion_words},
-};
-
-struct HelpLine {
-  const char* purpose;  ///< or empty: as before
-  const char* command;
-  const char* text;
-};
-
-constexpr HelpLine kHelp[] = {
-    {"measure", "run", "experiments, beside this machine's limits"},
-    {"", "time", "a command: time, memory, page faults"},
-    {"", "cache", "cold against warm caches of commands"},
-    {"", "ddp", "data-parallel training and collectives over ranks"},
-    {"", "dispatch", "overhead of distributed tensors on operators"},
-    {"", "machine", "this machine: topology, bandwidth, peaks"},
-    {"compare", "ab", "commands or builds, interleaved until decided"},
-    {"", "diff", "results: slower, faster, the same, inconclusive"},
-    {"look", "show", "results of any tool, as tables"},
-    {"", "trace", "a profiler trace: where the step's time goes"},
-    {"", "history", "earlier runs, and where they changed"},
-    {"", "report", "results as a page for a browser"},
-    {"", "serve", "the history and running measurements, in a browser"},
-    {"", "roofline", "the cases of a run under this machine's roofs"},
-    {"set up", "completion", "completion for bash, zsh and fish"},
+    {"run", "measure experiments beside this machine's limits", run_options, nullptr, nullptr, "measure"},
+    {"time", "measure a command: time, memory, page faults", time_options},
+    {"cache", "measure commands with cold and with warm caches", cache_options},
+    {"ddp", "measure data-parallel training and collectives", ddp_options, ddp_words},
+    {"dispatch", "measure the overhead of distributed tensors", dispatch_options},
+    {"machine", "measure this machine: topology, bandwidth, peaks", machine_options},
+    {"ab", "compare commands or builds, interleaved until decided", ab_options, nullptr, nullptr, "compare"},
+    {"diff", "compare results: slower, faster, same, inconclusive", diff_options},
+    {"show", "show results of any tool as tables", show_options, nullptr, nullptr, "look"},
+    {"trace", "show where the time goes in a profiler trace", nullptr, nullptr, "headroom-trace"},
+    {"history", "show earlier runs, and where they changed", history_options, history_words},
+    {"report", "write results as a page for a browser", nullptr, nullptr, "headroom-pages"},
+    {"serve", "serve the history and running measurements to a browser", nullptr, nullptr, "headroom-pages"},
+    {"roofline", "plot the cases of a run under this machine's roofs", roofline_options},
+    {"completion", "print the completion script for bash, zsh or fish", completion_options, completion_words,
+     nullptr, "set up"},
 };
 
 /// 24 lines of 80 columns.
@@ -82,8 +49,8 @@ void print_help(std::FILE* out) {
       "headroom: how fast is it, how fast could it be here, did it get slower?\n"
       "usage: headroom COMMAND [OPTIONS]      start here: headroom run gemv --quick\n\n",
       out);
-  for (const HelpLine& line : kHelp)
-    std::fprintf(out, "%-8s %-11s %s\n", line.purpose, line.command, line.text);
+  for (const Command& command : commands())
+    std::fprintf(out, "%-8s %-11s %s\n", command.purpose, command.name, command.summary);
   std::fputs(
       "\n"
       "headroom ab 'sort a.txt' 'sort -n a.txt'   which is faster?\n"

@@ -26,6 +26,7 @@ struct Command {
   OptionTable (*options)(Arguments& arguments);
   std::vector<CommandWord> (*words)() = nullptr;
   const char* program = nullptr;
+  const char* purpose = "";  ///< above this command and those that follow, in help
 
   ExitCode run(Arguments arguments) const;
 };
