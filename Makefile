@@ -25,7 +25,7 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ci test-torch2 setup build programs deb wheel mutate soak clean install format lint
+.PHONY: help run test ci test-torch2 setup build programs deb wheel docs mutate soak clean install format lint
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
@@ -76,6 +76,10 @@ wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner
 	@tools/setup.sh build library
 	$(call configure,wheel)
 	$(call build_tree,build/wheel) --target headroom_wheel
+
+docs: ## Render docs/ as a site with search, in build/docs
+	@tools/setup.sh docs
+	mkdocs build --quiet --strict
 
 install: build ## Install under PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install $(BUILD) --prefix $(PREFIX)

@@ -87,6 +87,11 @@ class Documents(unittest.TestCase):
             with self.subTest(str(page.relative_to(ROOT))):
                 self.assertEqual(list(broken_links(page.read_text(encoding="utf-8"), page.parent)), [])
 
+    def test_every_page_is_on_the_site(self):
+        listed = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+        pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+        self.assertEqual(sorted(listed), sorted(pages))
+
 
 class Findings(unittest.TestCase):
     """Tests of the checks above."""
