@@ -108,9 +108,8 @@ class ArgumentsTest(CommandLineTest):
                     file = self.folder / folder / ("x.csv" if option == "--output" else "x.json")
                     # The measured command is the last argument.
                     at = command.index("--") if "--" in command else len(command)
-                    result = headroom(*command[:at], *option.split(), file, *command[at:])
-                    self.assert_exit(result, 2)
-                    self.assertIn(f"cannot write '{file}': there is no folder '{file.parent}'", result.stderr)
+                    self.assert_exit(headroom(*command[:at], *option.split(), file, *command[at:]), 2,
+                                     stderr=f"cannot write '{file}': there is no folder '{file.parent}'")
                     self.assertEqual(sorted(self.folder.rglob("*")), before)
 
     def test_folders_that_headroom_keeps_things_in_are_made(self):

@@ -2,7 +2,6 @@
 """`headroom cache` with bad commands, suites and disks."""
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -66,9 +65,8 @@ class CacheFaultsTest(CommandLineTest):
 
 class FailingModelsTest(CacheFaultsTest):
     def check(self, faults, messages, *arguments):
-        result = self.cache("--suite", self.suite_of(faults), "--output", self.output, "--json", self.records,
-                            *arguments)
-        self.assert_exit(result, 1)
+        result = self.assert_exit(self.cache("--suite", self.suite_of(faults), "--output", self.output, "--json",
+                                             self.records, *arguments), 1)
         for name, message in messages.items():
             self.assertRegex(result.stdout, rf"(?m)^FAILED: {name}: .*{message}")
         written = json.loads(self.output.read_text())
@@ -227,9 +225,7 @@ class EndedRunsTest(CacheFaultsTest):
         process = self.set_aside()
         process.kill()
         process.communicate(timeout=10)
-        result = self.cache("--recover")
-        self.assert_exit(result, 0)
-        self.assertIn("restored ", result.stderr)
+        self.assert_exit(self.cache("--recover"), 0, stderr="restored ")
         self.assert_back()
         left = self.folder / ".cache.headroom-left"
         self.assertEqual((left / "new").read_text(), "new\n")
@@ -255,9 +251,8 @@ class UseTest(CacheFaultsTest):
         self.assertIn("skipped: slower: not reached within --max-time 5.00 s", shown.stdout)
 
     def test_a_shorter_time_is_that_of_a_model(self):
-        result = self.cache("--suite", self.suite_of({"slow": "sleep 0.3"}), "--repeat", "50", "--max-time", "500ms",
-                            "--json", self.records)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.cache("--suite", self.suite_of({"slow": "sleep 0.3"}), "--repeat", "50",
+                                             "--max-time", "500ms", "--json", self.records), 0)
         self.assertRegex(result.stdout, r"slow: [12] of 50 pairs: time ran out")
         self.assertEqual({record["outcome"]["kind"] for record in records_of(self.records)}, {"measured"})
         self.assertRegex(self.cache("--suite", self.suite_of({}), "--max-time", "0").stderr, "--max-time must be above 0")
@@ -273,9 +268,8 @@ class UseTest(CacheFaultsTest):
         self.assertIn("cold runs were cold: before each of the 7, every layer was empty", result.stdout)
 
     def test_a_layer_that_no_command_uses(self):
-        result = self.cache("--layer", "triton", "--repeat", 1, "--", "true")
-        self.assert_exit(result, 0)
-        self.assertIn("unused: no command wrote to triton", result.stdout)
+        self.assert_exit(self.cache("--layer", "triton", "--repeat", 1, "--", "true"), 0,
+                         "unused: no command wrote to triton")
 
     def test_models_in_random_order_in_every_round(self):
         log = self.folder / "log"
@@ -302,20 +296,14 @@ class UseTest(CacheFaultsTest):
 
     def test_records_are_compared_and_kept(self):
         suite, store = self.suite_of({}), self.folder / "history.sqlite"
-        result = headroom("cache", "--suite", suite, "--repeat", 6, "--output", self.output, "--json", self.records,
-                          "--store", store, env=self.environment)
-        self.assert_exit(result, 0)
+        self.assert_exit(headroom("cache", "--suite", suite, "--repeat", 6, "--output", self.output, "--json",
+                                  self.records, "--store", store, env=self.environment), 0)
         for path in (self.output, self.records):
-            compared = headroom("diff", path, path)
-            self.assert_exit(compared, 0)
-            self.assertIn("fine", compared.stdout)
-        shown = headroom("history", "fine", "--all", "--store", store)
-        self.assert_exit(shown, 0)
-        self.assertIn("speedup", shown.stdout)
+            self.assert_exit(headroom("diff", path, path), 0, "fine")
+        self.assert_exit(headroom("history", "fine", "--all", "--store", store), 0, "speedup")
 
     def test_records_on_standard_output(self):
-        result = self.cache("--suite", self.suite_of({}), "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.cache("--suite", self.suite_of({}), "--json", "-"), 0)
         self.assertTrue(json.loads(result.stdout)["records"])
         self.assertIn("speed-up", result.stderr)
 

@@ -34,8 +34,7 @@ class ShippedSuitesTest(CommandLineTest):
         self.check("pocl", "pocl")
 
     def test_list(self):
-        result = headroom("cache", "--suite", "list", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("cache", "--suite", "list", "--json", "-"), 0)
         suites = {entry["suite"]: entry for entry in json.loads(result.stdout)}
         self.assertLessEqual({"torchbench", "huggingface", "ccache", "pocl", "inductor"}, set(suites))
         self.assertFalse(suites["torchbench"]["runnable"])

@@ -37,8 +37,7 @@ class ParityTest(CommandLineTest):
         self.assertEqual(json.loads(self.output.read_text()), expected)
 
     def check(self, name, code=0):
-        result = self.run_case(name)
-        self.assert_exit(result, code)
+        result = self.assert_exit(self.run_case(name), code)
         self.assert_same_commands(name)
         self.assert_same_json(name)
         return result

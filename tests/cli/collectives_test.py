@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`headroom ddp --collectives`, on scripted and libtorch ranks."""
-import json
-import os
 import pathlib
 import shutil
-import subprocess
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, shape_of
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program, shape_of
 
 SCRIPTED = pathlib.Path(__file__).with_name("scripted_rank.py")
 RANK = BIN / "headroom-torch-rank"
@@ -27,8 +24,7 @@ class ScriptedTest(CommandLineTest):
     def records(self, *arguments, **options):
         file = self.folder / "records.json"
         ranks = [] if "--ranks" in arguments else ["--ranks", "2"]
-        result = scripted(*ranks, *arguments, "--json", file, **options)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(scripted(*ranks, *arguments, "--json", file, **options), 0)
         return result, records_of(file)
 
     def test_every_collective_and_size_has_its_row(self):
@@ -61,16 +57,14 @@ class ScriptedTest(CommandLineTest):
         self.assertNotIn("all_to_all", result.stdout)
 
     def test_wrong_data_is_a_failed_row(self):
-        result = scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64", which="--collectives=broadcast",
-                          SCRIPTED_RANK="wrong:1:sample")
-        self.assert_exit(result, 1)
-        self.assertIn("FAILED: broadcast of 64 B: wrong data on rank 1: element 3 of 16 is 7, not 5", result.stdout)
+        self.assert_exit(scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64",
+                                  which="--collectives=broadcast", SCRIPTED_RANK="wrong:1:sample"), 1,
+                         "FAILED: broadcast of 64 B: wrong data on rank 1: element 3 of 16 is 7, not 5")
 
     def test_what_does_not_fit_in_memory_is_skipped_and_said(self):
-        result = scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64", which="--collectives=broadcast",
-                          SCRIPTED_RANK="skip:0:prepare")
-        self.assert_exit(result, 0)
-        self.assertIn("skipped: broadcast of 64 B: too little memory", result.stdout)
+        self.assert_exit(scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64",
+                                  which="--collectives=broadcast", SCRIPTED_RANK="skip:0:prepare"), 0,
+                         "skipped: broadcast of 64 B: too little memory")
 
     def test_ranks_that_share_a_core_are_warned_of(self):
         result, records = self.records("--min-bytes", "64", "--max-bytes", "64", which="--collectives=broadcast",
@@ -81,10 +75,9 @@ class ScriptedTest(CommandLineTest):
 
     def test_a_rank_that_is_lost_leaves_what_was_measured(self):
         file = self.folder / "records.json"
-        result = scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64", "--json", file,
-                          which="--collectives=broadcast", SCRIPTED_RANK="die:1:sample")
-        self.assert_exit(result, 2)
-        self.assertIn("rank 1 of 2 ended with exit code 7", result.stderr)
+        self.assert_exit(scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64", "--json", file,
+                                  which="--collectives=broadcast", SCRIPTED_RANK="die:1:sample"), 2,
+                         stderr="rank 1 of 2 ended with exit code 7")
 
     def test_bad_input_is_refused(self):
         for arguments, words in ((["--min-bytes", "0"], ["--min-bytes 0"]),
@@ -98,9 +91,7 @@ class ScriptedTest(CommandLineTest):
         self.assertEqual(headroom("ddp", "--collectives", "--dtype", "bf16", env=clean_environment()).returncode, 2)
 
     def test_help_is_of_collectives(self):
-        result = headroom("ddp", "--collectives", "--help")
-        self.assert_exit(result, 0)
-        self.assertIn("--min-bytes", result.stdout)
+        self.assert_exit(headroom("ddp", "--collectives", "--help"), 0, "--min-bytes")
 
 
 @unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
@@ -120,9 +111,8 @@ class LibtorchTest(CommandLineTest):
     def test_each_has_the_limit_of_the_transport_in_its_rounds(self):
         file = self.folder / "records.json"
         sizes = ["--ranks", "2", "--min-bytes", "64K", "--max-bytes", "4M", "--factor", "8", "--json", file]
-        result = collectives(*sizes, which="--collectives=all_reduce,broadcast")
-        self.assert_exit(result, 0)
-        self.assertIn("limit: sending a rank's bytes", result.stdout)
+        self.assert_exit(collectives(*sizes, which="--collectives=all_reduce,broadcast"), 0,
+                         "limit: sending a rank's bytes")
         latencies = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
         self.assertEqual(sorted((record["model"]["name"], record["axes"]["bytes"]) for record in latencies),
                          [(name, size << 10) for name in ("all_reduce", "broadcast") for size in (64, 512, 4096)])
@@ -136,8 +126,7 @@ class LibtorchTest(CommandLineTest):
             # A busy machine may leave too few calls for an interval.
             if interval := record["limit"].get("interval"):
                 self.assertGreater(interval["high"], interval["low"])
-        alone = collectives(*sizes, "--no-limits", which="--collectives=all_reduce")
-        self.assert_exit(alone, 0)
+        alone = self.assert_exit(collectives(*sizes, "--no-limits", which="--collectives=all_reduce"), 0)
         self.assertNotIn("limit: ", alone.stdout)
         self.assertEqual(["limit" in record for record in records_of(file) if record["metric"]["name"] == "latency"], 3 * [False])
 
@@ -151,10 +140,8 @@ class LibtorchTest(CommandLineTest):
         ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
         sizes = ["--min-bytes", "64", "--max-bytes", "4K", "--factor", "8"]
         self.assert_exit(collectives("--ranks", "2", *sizes, "--json", ours), 0)
-        result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "ddp",
-                                 "--collectives", *SHORT, *sizes, "--json", str(theirs)], capture_output=True, text=True,
-                                timeout=120, env=clean_environment())
-        self.assert_exit(result, 0)
+        self.assert_exit(run_program("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "ddp",
+                                     "--collectives", *SHORT, *sizes, "--json", theirs, env=clean_environment()), 0)
         self.assertEqual(shape_of(ours), shape_of(theirs))
 
 

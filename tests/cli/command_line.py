@@ -22,10 +22,15 @@ FAULTY = str(BIN / "faulty_runner")
 BRIEF = ["--max-time", "150ms", "--min-time", "0", "--threads", "1"]
 
 
-def headroom(*arguments, timeout=120, **options):
-    """Runs headroom with text output."""
-    return subprocess.run([HEADROOM, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                          stdin=subprocess.DEVNULL, **options)
+def run_program(*command, **options):
+    """Runs a program with text output, by default without input."""
+    stdin = {} if "input" in options else {"stdin": subprocess.DEVNULL}
+    return subprocess.run(list(map(str, command)),
+                          **{"capture_output": True, "text": True, "timeout": 120, **stdin, **options})
+
+
+def headroom(*arguments, **options):
+    return run_program(HEADROOM, *arguments, **options)
 
 
 LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -83,12 +88,15 @@ class CommandLineTest(unittest.TestCase):
             time.sleep(0.02)
         self.assertEqual(self.running(), [])
 
-    def assert_exit(self, result, code):
+    def assert_exit(self, result, code, *words, stderr=()):
+        """Requires the exit code, `words` on standard output and those on standard error; returns `result`."""
         self.assertEqual(result.returncode, code, f"stdout:\n{result.stdout}\nstderr:\n{result.stderr}")
+        for expected, output in ((words, result.stdout), ([stderr] if isinstance(stderr, str) else stderr, result.stderr)):
+            for word in expected:
+                self.assertIn(word, output)
+        return result
 
     def assert_refused(self, result, *words):
         """Requires exit code 2, `words` on standard error and an empty standard output."""
-        self.assert_exit(result, 2)
+        self.assert_exit(result, 2, stderr=words)
         self.assertEqual(result.stdout, "")
-        for word in words:
-            self.assertIn(word, result.stderr)

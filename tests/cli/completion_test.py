@@ -10,7 +10,7 @@ import time
 import unittest
 
 import command_line
-from command_line import CommandLineTest, headroom
+from command_line import CommandLineTest, headroom, run_program
 
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], "source <(headroom completion bash)"),
@@ -86,8 +86,7 @@ class Completion(CommandLineTest):
     def test_nothing_that_is_typed_breaks_it(self):
         for words in ((), ("",), ("nonsense", ""), ("run", "--nonsense", ""), ("run", "--runner", "/no/such", "-a", ""),
                       ("trace", "nonsense", "--"), ("help", ""), ("run", "="), ("run", "--="), ("diff", "--", "")):
-            result = headroom("completion", "candidates", "--", *words)
-            self.assert_exit(result, 0)
+            result = self.assert_exit(headroom("completion", "candidates", "--", *words), 0)
             self.assertEqual(result.stderr, "", words)
 
     def test_at_the_terminal_of_bash_and_zsh(self):
@@ -127,13 +126,12 @@ class ManPages(CommandLineTest):
         self.assertGreater(len(names), 10)
         for name in [None, *names]:
             with self.subTest(name):
-                page = headroom("help", "--man", *([name] if name else []))
-                self.assert_exit(page, 0)
+                page = self.assert_exit(headroom("help", "--man", *[name] if name else []), 0)
                 if shutil.which("man") is None:
                     self.skipTest("man is not installed")
-                shown = subprocess.run(["man", "-l", "-"], input=page.stdout, capture_output=True, text=True, timeout=60,
-                                       env={**os.environ, "MANWIDTH": "100", "MANROFFOPT": "-ww", "LC_ALL": "C.UTF-8"})
-                self.assertEqual(shown.returncode, 0, shown.stderr)
+                shown = run_program("man", "-l", "-", input=page.stdout, env={**os.environ, "MANWIDTH": "100",
+                                                                              "MANROFFOPT": "-ww", "LC_ALL": "C.UTF-8"})
+                self.assert_exit(shown, 0)
                 self.assertEqual(shown.stderr, "")
                 self.assertIn(f"headroom-{name}" if name else "headroom", shown.stdout)
 

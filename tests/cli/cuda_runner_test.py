@@ -4,10 +4,9 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import unittest
 
-from command_line import BIN, BRIEF, HEADROOM, NATIVE, CommandLineTest, headroom
+from command_line import BIN, BRIEF, HEADROOM, NATIVE, CommandLineTest, headroom, run_program
 
 CUDA = BIN / "headroom-cuda"
 FAKE_DRIVER = os.environ.get("HEADROOM_FAKE_CUDA", "")
@@ -24,7 +23,7 @@ class CudaRunnerTest(CommandLineTest):
     def assert_said(self, environment, *words):
         """As `headroom run` and the runner itself report."""
         self.assert_refused(headroom("run", "limit.read", "--backend", "cuda", env=environment), *words)
-        alone = subprocess.run([str(CUDA), "limit.read"], capture_output=True, text=True, timeout=60, env=environment)
+        alone = run_program(CUDA, "limit.read", env=environment)
         self.assert_refused(alone, *words)
 
     def test_a_driver_that_is_too_old_is_told_with_both_versions(self):
@@ -49,8 +48,7 @@ class CudaRunnerTest(CommandLineTest):
 
     def test_all_backends_go_on_without_it_and_say_so_in_one_line(self):
         environment = with_driver(FAKE_CUDA_DEVICES=0)
-        result = headroom("run", "--all-backends", "--list", "--json", "-", env=environment)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "--all-backends", "--list", "--json", "-", env=environment), 0)
         offered = {offer["runner"] for offer in json.loads(result.stdout)}
         self.assertIn("native", offered)
         self.assertNotIn("cuda", offered)
@@ -59,13 +57,11 @@ class CudaRunnerTest(CommandLineTest):
         self.assertIn("without headroom-cuda: no CUDA device: the driver finds none", told[0])
 
     def test_a_run_that_does_not_ask_for_it_never_starts_it(self):
-        result = headroom("run", "--list", env=with_driver(FAKE_CUDA_DEVICES=0))
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "--list", env=with_driver(FAKE_CUDA_DEVICES=0)), 0)
         self.assertEqual(result.stderr, "")
 
     def test_it_offers_the_limits_of_its_device_under_the_names_of_the_host(self):
-        result = headroom("run", "--list", "--backend", "cuda", "--json", "-", env=with_driver())
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "--list", "--backend", "cuda", "--json", "-", env=with_driver()), 0)
         cuda = next(offer for offer in json.loads(result.stdout) if offer["runner"] == "cuda")
         limits = {experiment["name"]: experiment for experiment in cuda["experiments"] if experiment["limit"]}
         self.assertEqual(set(limits), {"limit.read", "limit.write", "limit.copy", "limit.peak"})
@@ -75,18 +71,16 @@ class CudaRunnerTest(CommandLineTest):
 
     def test_a_device_that_fails_is_a_case_that_fails(self):
         """The fake driver has a device that cannot run anything."""
-        result = headroom("run", "limit.peak", "-a", "dtype=f32", "-a", "pattern=fma", "--backend", "cuda", "--no-store",
-                          *BRIEF, env=with_driver())
-        self.assert_exit(result, 1)
-        self.assertIn("cudaSetDevice failed", result.stdout)
+        self.assert_exit(headroom("run", "limit.peak", "-a", "dtype=f32", "-a", "pattern=fma", "--backend", "cuda",
+                                  "--no-store", *BRIEF, env=with_driver()), 1, "cudaSetDevice failed")
 
 
 class AbsentCudaRunnerTest(CommandLineTest):
     def test_where_it_was_not_built_is_said_what_builds_it(self):
         for program in (HEADROOM, NATIVE):
             shutil.copy(program, self.folder)
-        result = subprocess.run([str(self.folder / "headroom"), "run", "--backend", "cuda"], capture_output=True,
-                                text=True, timeout=60, env=dict(os.environ, PATH="/usr/bin:/bin"))
+        result = run_program(self.folder / "headroom", "run", "--backend", "cuda", env=dict(os.environ,
+                                                                                            PATH="/usr/bin:/bin"))
         self.assert_refused(result, "backend 'cuda' needs headroom-cuda", "CUDA toolkit (12 or newer)")
 
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, headroom, records_of
+from command_line import HEADROOM, CommandLineTest, headroom, records_of, run_program
 
 RANK = pathlib.Path(__file__).with_name("scripted_rank.py")
 SHORT = ["--runner", RANK, "--iters", "8", "--warmup", "1", "--no-store"]
@@ -34,8 +34,7 @@ def free_port():
 
 class DdpTest(CommandLineTest):
     def test_the_table_has_percentiles_scaling_and_buckets(self):
-        result = ddp("--ranks", "1,2,4")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(ddp("--ranks", "1,2,4"), 0)
         for word in ("Benchmark: resnet18 with batch size 32, 64x64 pixels, buckets of 25 MiB", "p50 sec/iter", "p95 sec/iter",
                      "no ddp", "4 ranks", "efficiency", "overlap", "60.0 %", "rank skew", "10.0 % (rank 1)", "wait for buckets",
                      "all_reduce alone takes 1"):
@@ -46,8 +45,7 @@ class DdpTest(CommandLineTest):
 
     def test_ranks_of_an_older_build_are_read(self):
         file = self.folder / "report.json"
-        result = ddp("--ranks", "1,2", "--json", file, SCRIPTED_RANK="old")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(ddp("--ranks", "1,2", "--json", file, SCRIPTED_RANK="old"), 0)
         self.assertRegex(result.stdout, r"(?m)^1 +4 MiB +9 +15\.0 ms +35\.0 ms +20\.0 ms")
         self.assertEqual(json.loads(file.read_text())["pytorch_version"], "1.0")
 
@@ -63,8 +61,7 @@ class DdpTest(CommandLineTest):
         self.assertEqual(buckets["bucket 1 launched"]["extra_info"], {})
 
     def test_the_sweep_of_pytorch_is_the_default(self):
-        result = ddp("--world", "4")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(ddp("--world", "4"), 0)
         for step in ("no ddp", "1M/1G", "1M/2G", "1M/4G"):
             self.assertRegex(result.stdout, f"(?m)^{step} ")
         self.assertNotIn("warm-up", result.stdout)
@@ -86,15 +83,12 @@ class DdpTest(CommandLineTest):
 
     def test_several_bucket_sizes_share_the_step_without_ddp(self):
         file = self.folder / "report.json"
-        result = ddp("--ranks", "2", "--bucket-size", "1,5", "--json", file)
-        self.assert_exit(result, 0)
-        self.assertIn("buckets of 1 MiB", result.stdout)
-        self.assertIn("buckets of 5 MiB", result.stdout)
+        self.assert_exit(ddp("--ranks", "2", "--bucket-size", "1,5", "--json", file), 0, "buckets of 1 MiB",
+                         "buckets of 5 MiB")
         results = json.loads(file.read_text())["benchmark_results"]
         self.assertEqual([entry["bucket_size"] for entry in results], [1, 5])
         self.assertEqual(results[0]["result"][0], results[1]["result"][0])
-        same = headroom("diff", file, file)
-        self.assert_exit(same, 0)
+        same = self.assert_exit(headroom("diff", file, file), 0)
         for bucket in ("1", "5"):
             self.assertIn(f"resnet18 batch_size=32 ranks=2 ddp=yes image_size=64 bucket_size={bucket}", same.stdout)
 
@@ -117,8 +111,7 @@ class DdpTest(CommandLineTest):
         self.assertEqual([len(process["values"]) for process in of_two["bucket 1 completed"]["samples"]], [8, 8])
 
     def test_reports_on_standard_output_are_alone_there(self):
-        result = ddp("--ranks", "2", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(ddp("--ranks", "2", "--json", "-"), 0)
         self.assertTrue(json.loads(result.stdout)["benchmark_results"])
         self.assertIn("p50 sec/iter", result.stderr)
 
@@ -127,16 +120,12 @@ class DdpTest(CommandLineTest):
         self.assertRegex(result.stdout, r"(?m)^resnet18 +2 ranks +1 +100 ms +88\.0 ms")
 
     def test_list_trains_nothing(self):
-        result = ddp("--list", "--world", "1")
-        self.assert_exit(result, 0)
-        self.assertIn("mlp", result.stdout)
+        result = self.assert_exit(ddp("--list", "--world", "1"), 0, "mlp")
         self.assertNotIn("sec/iter", result.stdout)
 
     def test_ranks_that_share_a_cpu_are_warned_of(self):
-        result = subprocess.run(["taskset", "-c", "0", HEADROOM, "ddp", *map(str, SHORT), "--ranks", "2"], capture_output=True,
-                                text=True, env=clean_environment())
-        self.assert_exit(result, 0)
-        self.assertIn("warning: 2 ranks of 1 thread share 1 CPU", result.stderr)
+        self.assert_exit(run_program("taskset", "-c", "0", HEADROOM, "ddp", *SHORT, "--ranks", "2",
+                                     env=clean_environment()), 0, stderr="warning: 2 ranks of 1 thread share 1 CPU")
 
     def test_unused_parameters_are_told(self):
         result = ddp("--ranks", "2", SCRIPTED_RANK="unused")
@@ -149,16 +138,13 @@ class DdpTest(CommandLineTest):
 
     def test_c10ds_reducer_is_for_two_ranks_or_more(self):
         self.assert_refused(ddp("--ranks", "1", "--reducer", "c10d"), "at least 2 ranks")
-        result = ddp("--ranks", "1,2", "--reducer", "c10d")
-        self.assert_exit(result, 0)
-        self.assertIn("reduced by c10d", result.stdout)
+        result = self.assert_exit(ddp("--ranks", "1,2", "--reducer", "c10d"), 0, "reduced by c10d")
         self.assertNotRegex(result.stdout, r"(?m)^1 rank ")
 
     def test_the_history_keeps_a_run(self):
         store = self.folder / "history.db"
-        result = headroom("ddp", *[part for part in SHORT if part != "--no-store"], "--ranks", "2", "--store", store,
-                          env=clean_environment())
-        self.assert_exit(result, 0)
+        self.assert_exit(headroom("ddp", *[part for part in SHORT if part != "--no-store"], "--ranks", "2", "--store",
+                                  store, env=clean_environment()), 0)
         self.assertIn("resnet18", headroom("history", "--store", store).stdout)
 
 
@@ -179,10 +165,8 @@ class BadInputTest(CommandLineTest):
         self.assert_refused(ddp("--world", "4", RANK="0", WORLD_SIZE="2"), "torchrun started 2")
 
     def test_a_batch_that_does_not_fit_is_refused_before_it_is_made(self):
-        result = ddp("--ranks", "2", "--batch-size", "2000000")
-        self.assert_exit(result, 2)
-        self.assertIn("skipped: ", result.stdout)
-        self.assertIn("a batch of 2000000 takes more than there is", result.stdout)
+        self.assert_exit(ddp("--ranks", "2", "--batch-size", "2000000"), 2, "skipped: ",
+                         "a batch of 2000000 takes more than there is")
 
 
 class FaultTest(CommandLineTest):
@@ -197,30 +181,24 @@ class FaultTest(CommandLineTest):
         for what in ("die:1:sample#20", "kill:1:sample#20"):
             with self.subTest(what=what):
                 result, report = self.fault(what)
-                self.assert_exit(result, 2)
-                self.assertIn("rank 1 of 2", result.stderr)
+                self.assert_exit(result, 2, stderr="rank 1 of 2")
                 self.assertEqual([step["ranks"] for step in report[0]["result"]][0], [0])
                 self.assertGreaterEqual(len(report[0]["result"]), 2)
                 self.assertIn("1 rank", result.stdout)
 
     def test_a_rank_that_does_not_answer_is_named_within_the_time_out(self):
         result, report = self.fault("hang:1:sample#20")
-        self.assert_exit(result, 2)
-        self.assertIn("rank 1 of 2 did not report a sample of ddp.resnet18", result.stderr)
-        self.assertIn("within 2 s", result.stderr)
+        self.assert_exit(result, 2, stderr=("rank 1 of 2 did not report a sample of ddp.resnet18", "within 2 s"))
         self.assertGreaterEqual(len(report[0]["result"]), 2)
 
     def test_replicas_that_drift_apart_are_a_failure(self):
         result, report = self.fault("diverge:1")
-        self.assert_exit(result, 1)
-        self.assertIn("FAILED: ", result.stdout)
-        self.assertIn("rank 1 has other parameters than rank 0 after 9 iterations", result.stdout)
+        self.assert_exit(result, 1, "FAILED: ", "rank 1 has other parameters than rank 0 after 9 iterations")
         self.assertEqual(report, [])
 
     def test_a_rank_that_refuses_fails_its_step(self):
         result, _ = self.fault("refuse:0:prepare")
-        self.assert_exit(result, 1)
-        self.assertIn("there is no such thing", result.stdout)
+        self.assert_exit(result, 1, "there is no such thing")
 
     def test_a_rank_without_the_backend_ends_the_sweep_before_it_begins(self):
         result = ddp("--ranks", "1,2", "--backend", "nccl", SCRIPTED_RANK="refuse:1:backend")
@@ -249,8 +227,7 @@ class FaultTest(CommandLineTest):
         self.assertTrue(json.loads(file.read_text())["benchmark_results"])
 
     def test_two_programs_are_compared_step_by_step(self):
-        result = ddp("--ranks", "1,2", "--runner", RANK)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(ddp("--ranks", "1,2", "--runner", RANK), 0)
         self.assertEqual(result.stdout.count("x the time of"), 4, "of three steps in tables, of the largest in the answer")
         self.assertIn(", by ", result.stdout)
         self.assertRegex(result.stdout, r"(?m)^1 rank .* % \[", "the efficiency of the first")

@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, headroom, records_of
+from command_line import BIN, HEADROOM, CommandLineTest, headroom, records_of, run_program
 
 RANK = BIN / "headroom-torch-rank"
 # About 0.1 s per iteration.
@@ -43,10 +43,8 @@ def has_numpy():
 class DdpTorchTest(CommandLineTest):
     def test_a_sweep_measures_and_its_replicas_agree(self):
         file = self.folder / "records.json"
-        result = ddp("--ranks", "2", "--model", "mlp,transformer", "--batch-size", "1", "--iters", "2", "--warmup", "1",
-                     "--bucket-size", "4", "--records", file)
-        self.assert_exit(result, 0)
-        self.assertIn("no ddp", result.stdout)
+        self.assert_exit(ddp("--ranks", "2", "--model", "mlp,transformer", "--batch-size", "1", "--iters", "2",
+                             "--warmup", "1", "--bucket-size", "4", "--records", file), 0, "no ddp")
         of_two = {record["metric"]["name"]: record for record in records_of(file)
                   if record["axes"]["ranks"] == 2 and record["model"]["name"] == "mlp"}
         for metric in ("latency", "without reduction", "exposed communication", "overlap", "bucket 4 completed"):
@@ -72,10 +70,8 @@ class DdpTorchTest(CommandLineTest):
         for step in report["benchmark_results"][0]["result"]:
             step["measurements"] = [seconds * random.uniform(0.8, 1.2) for seconds in step["measurements"]]
         files[1].write_text(json.dumps(report))
-        theirs = subprocess.run(["/usr/bin/python3", diff, *files], capture_output=True, text=True)
-        self.assertEqual(theirs.returncode, 0, theirs.stderr)
-        self.assertIn("Benchmark: resnet18 with batch size 2", theirs.stdout)
-        self.assertIn("2 GPUs:", theirs.stdout)
+        theirs = self.assert_exit(run_program("/usr/bin/python3", diff, *files), 0,
+                                  "Benchmark: resnet18 with batch size 2", "2 GPUs:")
         ours = headroom("diff", "--format", "ddp", *files)
         self.assertEqual(ours.stdout, theirs.stdout)
 
@@ -89,13 +85,10 @@ class DdpTorchTest(CommandLineTest):
         self.assertEqual(latencies["all_reduce"]["limit"]["parts"][0]["kind"], "exchange")
         self.assertGreater(latencies["ddp.mlp"]["limit"]["fraction"], 0)
         self.assertEqual(latencies["ddp.mlp"]["threads"], 1)
-        placed = headroom("run", "dispatch.add", "-a", "mesh=1x2", "-a", "placements=RxS(0)", "--num-samples", "5", "--no-store",
-                          "--json", file)
-        self.assert_exit(placed, 0)
+        self.assert_exit(headroom("run", "dispatch.add", "-a", "mesh=1x2", "-a", "placements=RxS(0)", "--num-samples",
+                                  "5", "--no-store", "--json", file), 0)
         self.assertEqual(records_of(file)[0]["axes"]["mesh"], "1x2")
-        refused = headroom("run", "all_reduce", "gemv", "--runner", RANK, "--no-store")
-        self.assert_exit(refused, 2)
-        self.assertIn("in two runs", refused.stderr)
+        self.assert_exit(headroom("run", "all_reduce", "gemv", "--runner", RANK, "--no-store"), 2, stderr="in two runs")
         torn = headroom("run", "all_reduce", "-a", "ranks=1", "--num-samples", "5", "--no-store")
         self.assertIn("at least 2 ranks", torn.stdout)
 
@@ -113,17 +106,15 @@ class DdpTorchTest(CommandLineTest):
 
     def test_a_batch_that_no_machine_holds_is_refused(self):
         began = time.monotonic()
-        result = ddp("--ranks", "1", "--model", "resnet18", "--batch-size", "100000000")
-        self.assert_exit(result, 2)
-        self.assertIn("a batch of 100000000 on 1 rank of one machine needs about", result.stdout)
+        self.assert_exit(ddp("--ranks", "1", "--model", "resnet18", "--batch-size", "100000000"), 2,
+                         "a batch of 100000000 on 1 rank of one machine needs about")
         self.assertLess(time.monotonic() - began, 60)
 
     def test_nccl_is_refused_where_there_is_none(self):
         if os.path.exists("/dev/nvidiactl"):
             self.skipTest("this machine has a GPU")
         for ranks in ("1", "2"):
-            result = ddp("--ranks", ranks, "--backend", "nccl")
-            self.assert_exit(result, 2)
+            result = self.assert_exit(ddp("--ranks", ranks, "--backend", "nccl"), 2)
             self.assertRegex(result.stderr, r"headroom: (this headroom-torch-rank has no nccl|nccl needs a GPU for each rank)")
             self.assertEqual(result.stdout, "")
 
@@ -132,18 +123,15 @@ class DdpTorchTest(CommandLineTest):
         self.assert_exit(ddp("--ranks", "1,2", "--model", "mlp", "--bucket-size", "4", "--iters", "2", "--warmup", "1", "--trace",
                              folder), 0)
         self.assertEqual(sorted(os.listdir(folder)), ["rank-0.json.gz", "rank-1.json.gz"])
-        steps = headroom("trace", "steps", folder)
-        self.assert_exit(steps, 0)
+        steps = self.assert_exit(headroom("trace", "steps", folder), 0)
         self.assertEqual(steps.stderr, "")
-        result = headroom("trace", "collectives", folder)
-        self.assert_exit(result, 0)
-        self.assertIn("all_reduce", result.stdout)
+        self.assert_exit(headroom("trace", "collectives", folder), 0, "all_reduce")
         ops = headroom("trace", "ops", folder / "rank-1.json.gz")
         self.assertIn("aten::addmm", ops.stdout)
 
     def ranks_of(self, program):
         for _ in range(600):
-            found = subprocess.run(["pgrep", "-P", str(program.pid), "-x", RANK.name[:15]], capture_output=True, text=True)
+            found = run_program("pgrep", "-P", program.pid, "-x", RANK.name[:15])
             if len(found.stdout.split()) == 2:
                 return [int(rank) for rank in found.stdout.split()]
             time.sleep(0.05)
@@ -188,9 +176,8 @@ class DdpTorchTest(CommandLineTest):
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
     def test_under_mpirun_the_sweep_is_the_same(self):
         file = self.folder / "report.json"
-        result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "ddp", *SMALL, "--model",
-                                 "mlp", "--iters", "2", "--warmup", "1", "--json", str(file)], capture_output=True, text=True,
-                                timeout=120, env=clean_environment())
+        result = run_program("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "ddp", *SMALL,
+                             "--model", "mlp", "--iters", "2", "--warmup", "1", "--json", file, env=clean_environment())
         self.assert_exit(result, 0)
         rounds = json.loads(file.read_text())["benchmark_results"][0]["result"]
         self.assertEqual([step["ranks"] for step in rounds], [[0], [0], [0, 1]])

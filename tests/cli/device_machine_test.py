@@ -3,11 +3,10 @@
 import json
 import os
 import shutil
-import subprocess
 import unittest
 from pathlib import Path
 
-from command_line import BIN, BRIEF, CommandLineTest, headroom
+from command_line import BIN, BRIEF, CommandLineTest, headroom, run_program
 
 FAKE = Path(os.environ["FAKE_NVML_FOLDER"]) / "new" / "libnvidia-ml.so.1"
 
@@ -24,12 +23,10 @@ class DeviceMachineTest(CommandLineTest):
 
     def run_with(self, *arguments, words=""):
         environment = dict(os.environ, HEADROOM_NVML=str(FAKE), FAKE_NVML=words, XDG_DATA_HOME=str(self.folder / "data"))
-        return subprocess.run([self.programs / "headroom", *map(str, arguments)], capture_output=True, text=True,
-                              timeout=250, env=environment)
+        return run_program(self.programs / "headroom", *arguments, timeout=250, env=environment)
 
     def test_topology_names_the_gpus(self):
-        run = self.run_with("machine", "--topology")
-        self.assertEqual(run.returncode, 0, run.stderr)
+        run = self.assert_exit(self.run_with("machine", "--topology"), 0)
         self.assertTrue(run.stdout.endswith(
             "  GPU 1: NVIDIA H200, compute capability 9.0, 132 multiprocessors, 140 GiB of memory\n"
             "    driver 580.95.05 for CUDA 13.0, clocks up to 1980 MHz, memory 3201 MHz on 6144 bits, power limit 700 W, "
@@ -41,13 +38,12 @@ class DeviceMachineTest(CommandLineTest):
         without = self.run_with("machine", "--topology", words="no_driver")
         if "  GPU" not in here.stdout and "GPUs" not in here.stdout:
             self.assertEqual(without.stdout, here.stdout)
-        self.assertEqual(without.returncode, 0)
+        self.assert_exit(without, 0)
 
     def test_a_sweep_has_the_device_beside_the_cpu_and_its_roofs(self):
         path = self.folder / "sweep.json"
-        run = self.run_with("machine", "--quick", "--threads", "1", "--json", path)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("\nbandwidth in GB/s of the best access pattern", run.stdout)
+        run = self.assert_exit(self.run_with("machine", "--quick", "--threads", "1", "--json", path), 0,
+                               "\nbandwidth in GB/s of the best access pattern")
         device = run.stdout[run.stdout.index("\nNVIDIA H200: bandwidth in GB/s"):]
         self.assertRegex(device, r"\nworking set +read *\n")
         self.assertRegex(device, r"\n +256 MiB +19[0-9]0 ±")
@@ -66,9 +62,8 @@ class DeviceMachineTest(CommandLineTest):
     def test_a_run_names_the_gpu_in_its_records(self):
         path = self.folder / "run.json"
         oss = self.folder / "run.oss.json"
-        run = self.run_with("run", "on_device", "--runner", self.programs / "headroom-cuda", "--no-limits", *BRIEF,
-                            "--json", path, "--oss", oss)
-        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assert_exit(self.run_with("run", "on_device", "--runner", self.programs / "headroom-cuda", "--no-limits",
+                                       *BRIEF, "--json", path, "--oss", oss), 0)
         machine = json.loads(path.read_text())["environments"][0]["machines"][0]
         self.assertEqual((machine["name"], machine["gpu_info"], machine["avail_gpu_mem_in_gb"]), ("cpu", "NVIDIA H200", 280))
         uploaded = json.loads(oss.read_text())[0]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPU noise from a fake driver: in records, notes and flags."""
 import os
-import subprocess
 import unittest
 from pathlib import Path
 
-from command_line import BIN, BRIEF, CommandLineTest, records_of
+from command_line import BIN, BRIEF, CommandLineTest, records_of, run_program
 
 FAKES = Path(os.environ["FAKE_NVML_FOLDER"])
 
@@ -16,9 +15,8 @@ class DeviceNoiseTest(CommandLineTest):
         environment = dict(os.environ, FAKE_NVML=words, LD_LIBRARY_PATH=str(FAKES / driver))
         environment.pop("HEADROOM_NVML", None)
         path = self.folder / f"{driver}.json"
-        run = subprocess.run([BIN / "headroom", "run", "on_device", "--runner", BIN / "device_runner", "--no-limits",
-                              *BRIEF, "--json", path], capture_output=True, text=True, env=environment)
-        self.assertEqual(run.returncode, 0, run.stderr)
+        run = self.assert_exit(run_program(BIN / "headroom", "run", "on_device", "--runner", BIN / "device_runner",
+                                           "--no-limits", *BRIEF, "--json", path, env=environment), 0)
         records = records_of(path)
         return next(record for record in records if record["metric"]["name"] == "latency"), run.stdout
 

@@ -53,9 +53,7 @@ class FaultTest(CommandLineTest):
 
     def test_what_was_measured_before_a_loss_is_kept(self):
         file = self.folder / "records.json"
-        result = dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:sample#50")
-        self.assert_exit(result, 2)
-        self.assertIn("hit ±95 %", result.stdout)
+        self.assert_exit(dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:sample#50"), 2, "hit ±95 %")
         self.assertEqual(records_of(file)[0]["stop"], "runner-lost")
 
     def test_nonsense_from_a_rank_is_refused(self):
@@ -76,9 +74,8 @@ class FaultTest(CommandLineTest):
         self.assert_exit(dispatch("--op", "add", SCRIPTED_RANK="old::"), 0)
 
     def test_an_operator_that_ranks_refuse_is_a_failure_of_that_one(self):
-        result = dispatch("--op", "add", SCRIPTED_RANK="refuse:0:prepare")
-        self.assert_exit(result, 1)
-        self.assertIn("FAILED: add: there is no such thing", result.stdout)
+        self.assert_exit(dispatch("--op", "add", SCRIPTED_RANK="refuse:0:prepare"), 1,
+                         "FAILED: add: there is no such thing")
 
     def test_a_port_in_use_is_not_needed(self):
         with socket.socket() as taken:

@@ -7,15 +7,14 @@ import socket
 import subprocess
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, clean_environment, headroom, records_of, shape_of
+from command_line import HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program, shape_of
 from scripted_dispatch import RANK, SHORT, dispatch, ranks_left
 
 
 class DispatchTest(CommandLineTest):
     def records(self, *arguments, **variables):
         file = self.folder / "records.json"
-        result = dispatch(*arguments, "--json", file, **variables)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(dispatch(*arguments, "--json", file, **variables), 0)
         return result, records_of(file)
 
     def test_the_table_has_every_operator_and_names_the_worst_rank(self):
@@ -46,14 +45,11 @@ class DispatchTest(CommandLineTest):
         self.assertFalse(metrics & {"plain", "local", "hit over local"})
 
     def test_list_measures_nothing(self):
-        result = dispatch("--list")
-        self.assert_exit(result, 0)
-        self.assertIn("addmm", result.stdout)
+        result = self.assert_exit(dispatch("--list"), 0, "addmm")
         self.assertNotIn("hit ±", result.stdout)
 
     def test_per_rank_shows_each(self):
-        result = dispatch("--op", "add", "--per-rank", "--ranks", "2")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(dispatch("--op", "add", "--per-rank", "--ranks", "2"), 0)
         self.assertRegex(result.stdout, r"add +0 .*\n *add +1 ")
 
     def test_two_runners_are_measured_in_the_same_rounds(self):
@@ -66,16 +62,14 @@ class DispatchTest(CommandLineTest):
         self.assertGreaterEqual(hits[1]["ratio"]["pairs"], 20)
 
     def test_records_on_standard_output_are_alone_there(self):
-        result = dispatch("--op", "add", "--ranks", "2", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(dispatch("--op", "add", "--ranks", "2", "--json", "-"), 0)
         self.assertTrue(json.loads(result.stdout)["records"])
         self.assertIn("hit ±95 %", result.stderr)
 
     def test_the_history_keeps_a_run(self):
         store = self.folder / "history.db"
-        result = headroom("dispatch", *[part for part in SHORT if part != "--no-store"], "--op", "add", "--store", store,
-                          env=clean_environment())
-        self.assert_exit(result, 0)
+        self.assert_exit(headroom("dispatch", *[part for part in SHORT if part != "--no-store"], "--op", "add",
+                                  "--store", store, env=clean_environment()), 0)
         self.assertIn("add", headroom("history", "--store", store).stdout)
 
 
@@ -120,9 +114,7 @@ class ExpectationTest(CommandLineTest):
         file = self.folder / "expect.toml"
         for hit_ns, code, word in (("5000", 0, " ok"), ("9000", 1, "TOO SLOW"), ("2000", 0, "faster")):
             file.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nmesh = "4"\nus = 5.2\ntolerance = 0.3\n')
-            result = dispatch("--op", "add", "--expect", file, SCRIPTED_HIT_NS=hit_ns)
-            self.assert_exit(result, code)
-            self.assertIn(word, result.stdout)
+            self.assert_exit(dispatch("--op", "add", "--expect", file, SCRIPTED_HIT_NS=hit_ns), code, word)
 
     def test_what_the_interval_cannot_decide_is_inconclusive(self):
         file = self.folder / "expect.toml"
@@ -140,8 +132,7 @@ class ExpectationTest(CommandLineTest):
         self.assert_exit(dispatch("--op", "add", "--expect", file, SCRIPTED_HIT_NS="20000"), 1)
 
     def test_pytorchs_reference_is_shipped(self):
-        result = dispatch("--op", "add", "--expect", "pytorch")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(dispatch("--op", "add", "--expect", "pytorch"), 0)
         self.assertRegex(result.stdout, r"add +propagation +880 µs")
         self.assertRegex(result.stdout, r"add +hit +90.0 µs")
 
@@ -188,9 +179,8 @@ class LauncherTest(CommandLineTest):
     def test_mpirun_gives_the_records_that_our_own_launcher_gives(self):
         ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
         self.assert_exit(dispatch("--op", "add,full", "--ranks", "2", "--json", ours), 0)
-        result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "dispatch",
-                                 *map(str, SHORT), "--op", "add,full", "--json", str(theirs)], capture_output=True,
-                                text=True, timeout=60, env=clean_environment())
+        result = run_program("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "dispatch",
+                             *SHORT, "--op", "add,full", "--json", theirs, env=clean_environment())
         self.assert_exit(result, 0)
         self.assertEqual(shape_of(ours), shape_of(theirs))
 

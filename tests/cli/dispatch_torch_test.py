@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, shape_of
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program, shape_of
 
 RANK = BIN / "headroom-torch-rank"
 TORCHRUN = os.environ.get("HEADROOM_TORCHRUN") or shutil.which("torchrun")
@@ -44,13 +44,11 @@ class DispatchTorchTest(CommandLineTest):
         self.assertIn("experiments", replies[2])
 
     def test_every_operator_is_measured_on_two_ranks(self):
-        listed = dispatch("--list", "--ranks", "1")
-        self.assert_exit(listed, 0)
+        listed = self.assert_exit(dispatch("--list", "--ranks", "1"), 0)
         ops = [line.split()[0] for line in listed.stdout.splitlines()[2:]]
         self.assertGreaterEqual(len(ops), 12)
         file = self.folder / "records.json"
-        result = dispatch("--ranks", "2", "--op", ",".join(ops), "--json", file)
-        self.assert_exit(result, 0)
+        self.assert_exit(dispatch("--ranks", "2", "--op", ",".join(ops), "--json", file), 0)
         measured = {record["model"]["name"]: record for record in records_of(file)
                     if record["metric"]["name"] == "miss"}
         self.assertEqual(set(measured), set(ops))
@@ -66,21 +64,17 @@ class DispatchTorchTest(CommandLineTest):
         for arguments in (["--ranks", "1"], ["--ranks", "2", "--placements", "R"], ["--ranks", "2", "--placements", "S(1)"],
                           ["--ranks", "2", "--placements", "P"], ["--mesh", "2x2", "--placements", "S(0),S(1)"]):
             with self.subTest(arguments=arguments):
-                result = dispatch("--op", "add,sum,detach", *arguments)
-                self.assert_exit(result, 0)
-                self.assertIn("hit ±95 %", result.stdout)
+                self.assert_exit(dispatch("--op", "add,sum,detach", *arguments), 0, "hit ±95 %")
 
     def test_what_an_operator_does_not_take_is_its_own_failure(self):
-        result = dispatch("--op", "mm,add", "--ranks", "1", "--shape", "8x8x8")
-        self.assert_exit(result, 1)
-        self.assertIn("FAILED: mm: mm needs a matrix", result.stdout)
+        result = self.assert_exit(dispatch("--op", "mm,add", "--ranks", "1", "--shape", "8x8x8"), 1,
+                                  "FAILED: mm: mm needs a matrix")
         self.assertRegex(result.stdout, r"(?m)^add .*µs|^add .*ns")
 
     def test_nccl_is_refused_where_there_is_none(self):
         if os.path.exists("/dev/nvidiactl"):
             self.skipTest("this machine has a GPU")
-        result = dispatch("--op", "add", "--ranks", "1", "--backend", "nccl")
-        self.assert_exit(result, 2)
+        result = self.assert_exit(dispatch("--op", "add", "--ranks", "1", "--backend", "nccl"), 2)
         self.assertRegex(result.stderr, r"headroom: (this headroom-torch-rank has no nccl|nccl needs a GPU)")
         self.assertIn("leave --backend out", result.stderr)
 
@@ -114,9 +108,8 @@ class DispatchTorchTest(CommandLineTest):
         """Compares the shape of records with and without the launcher."""
         ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
         self.assert_exit(dispatch("--op", "add,full", "--ranks", "4", "--json", ours), 0)
-        result = subprocess.run([*launcher, HEADROOM, "dispatch", *BRIEF, "--op", "add,full", "--json", str(theirs)],
-                                capture_output=True, text=True, timeout=120, env=clean_environment())
-        self.assert_exit(result, 0)
+        self.assert_exit(run_program(*launcher, HEADROOM, "dispatch", *BRIEF, "--op", "add,full", "--json", theirs,
+                                     env=clean_environment()), 0)
         self.assertEqual(len(records_of(ours)[0]["samples"]), 4)
         self.assertEqual(shape_of(ours), shape_of(theirs))
 

@@ -66,8 +66,7 @@ class FewSamplesTest(CommandLineTest):
     def test_ab(self):
         for count in range(1, FEWEST + 1):
             with self.subTest(count):
-                result = headroom("ab", "sleep 0.001", "sleep 0.05", "--no-store", "--runs", count)
-                self.assert_exit(result, 0)
+                result = self.assert_exit(headroom("ab", "sleep 0.001", "sleep 0.05", "--no-store", "--runs", count), 0)
                 told = [line for line in result.stdout.splitlines() if "x the time of sleep 0.001" in line]
                 self.assertEqual(len(told), 1)
                 if count < FEWEST:

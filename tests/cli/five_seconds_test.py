@@ -37,8 +37,7 @@ class FiveSecondsTest(CommandLineTest):
         """Measures, and returns the arguments that show the kept run."""
         store = self.folder / f"{name}.db"
         place = arguments.index("--") if "--" in arguments else len(arguments)
-        measured = headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment())
-        self.assertEqual(measured.returncode, 0, measured.stdout + measured.stderr)
+        self.assert_exit(headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment()), 0)
         return ("show", "@last", "--store", store)
 
     def shown(self):

@@ -3,12 +3,10 @@
 import json
 import os
 import random
-import re
 import shutil
-import subprocess
 import unittest
 
-from command_line import BIN, BRIEF, FAULTY, HEADROOM, CommandLineTest, headroom, records_of
+from command_line import BIN, BRIEF, FAULTY, CommandLineTest, headroom, records_of
 from trace_files import kernel, step_events, write_trace
 
 LIBRARY = next((BIN.parent / "lib").glob("libfilling_disk.so"))
@@ -71,8 +69,7 @@ class FullDiskTest(CommandLineTest):
                                      "XDG_STATE_HOME": str(self.at("state"))})
 
     def sessions(self):
-        result = self.ask("history", "export", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.ask("history", "export", "-"), 0)
         return {environment["session"] for environment in json.loads(result.stdout)["environments"]}
 
     def check_files(self, name, before):

@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from command_line import BRIEF, FAULTY, HEADROOM, CommandLineTest, faulty, headroom, records_of
+from command_line import FAULTY, HEADROOM, CommandLineTest, faulty, headroom
 
 
 class GateTest(CommandLineTest):
@@ -14,8 +14,7 @@ class GateTest(CommandLineTest):
         self.environment.pop("HEADROOM_STORE", None)
 
     def run_fine(self, *options):
-        result = faulty("fine", "--max-time", "600ms", *options, env=self.environment)
-        self.assert_exit(result, 0)
+        self.assert_exit(faulty("fine", "--max-time", "600ms", *options, env=self.environment), 0)
 
     def written_with_times(self, source, name, factor, later):
         """Made-up times, so that the verdict does not depend on the machine."""
@@ -45,11 +44,9 @@ class GateTest(CommandLineTest):
     def test_runs_are_kept_and_found_again(self):
         self.run_fine()
         self.run_fine()
-        listed = headroom("history", "--json", "-", env=self.environment)
-        self.assert_exit(listed, 0)
-        result = headroom("diff", "@1", "@last", "--metric", "latency", "--json", "-", env=self.environment)
-        self.assert_exit(result, 0)
-        self.assertIn("fine", result.stdout)
+        self.assert_exit(headroom("history", "--json", "-", env=self.environment), 0)
+        self.assert_exit(headroom("diff", "@1", "@last", "--metric", "latency", "--json", "-", env=self.environment), 0,
+                         "fine")
 
     def test_no_store_keeps_nothing(self):
         self.run_fine("--no-store")
@@ -81,9 +78,7 @@ class GateTest(CommandLineTest):
                 self.assertEqual(entry["values"]["degrees"], 4, "five runs")
                 entry["values"]["log_sd"] = spread
             noise.write_text(json.dumps(content))
-            result = headroom(*gate, env=self.environment)
-            self.assert_exit(result, code)
-            self.assertIn("known from headroom run --calibrate-noise", result.stdout)
+            self.assert_exit(headroom(*gate, env=self.environment), code, "known from headroom run --calibrate-noise")
 
     def test_the_history_tells_it_too(self):
         before, after = self.before_and_after(1.5)
@@ -105,9 +100,8 @@ class GateTest(CommandLineTest):
         self.assertIn("fine", files["--output"].read_text())
 
     def test_a_calibration_that_measures_nothing_says_so(self):
-        result = faulty("throws", "--max-time", "100ms", "--calibrate-noise", env=self.environment)
-        self.assert_exit(result, 3)
-        self.assertIn("no run-to-run spread stored", result.stderr)
+        self.assert_exit(faulty("throws", "--max-time", "100ms", "--calibrate-noise", env=self.environment), 3,
+                         stderr="no run-to-run spread stored")
 
     def test_a_gate_that_cannot_compare_says_so_beside_its_json(self):
         before, after = self.before_and_after(1.0)
@@ -115,9 +109,8 @@ class GateTest(CommandLineTest):
         for record in text["records"]:
             record["metric"]["unit"] = "GB/s"
         after.write_text(json.dumps(text))
-        result = headroom("diff", before, after, "--gate", "20%", "--json", "-", env=self.environment)
-        self.assert_exit(result, 2)
-        self.assertIn("headroom: gate: no case could be compared: fine", result.stderr)
+        result = self.assert_exit(headroom("diff", before, after, "--gate", "20%", "--json", "-", env=self.environment),
+                                  2, stderr="headroom: gate: no case could be compared: fine")
         self.assertEqual(json.loads(result.stdout)["gate"]["exit"], 2)
 
     def test_confirm_needs_a_gate(self):

@@ -5,12 +5,11 @@ import os
 import pathlib
 import sqlite3
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
 
-from command_line import BIN
+from command_line import BIN, CommandLineTest, run_program
 
 FLIPS = os.environ.get("HEADROOM_FLIPS", "60")
 KILLS = os.environ.get("HEADROOM_KILLS", "5")
@@ -19,10 +18,9 @@ sys.path.insert(0, str(BENCH))
 from history_flips import Flips  # noqa: E402
 
 
-class HistoryFlips(unittest.TestCase):
+class HistoryFlips(CommandLineTest):
     def check(self, script, *options):
-        result = subprocess.run([sys.executable, BENCH / script, BIN, *options, "--seed", "3"], capture_output=True, text=True)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assert_exit(run_program(sys.executable, BENCH / script, BIN, *options, "--seed", "3", timeout=None), 0)
 
     def test_no_flip_is_shown_in_silence(self):
         self.check("history_flips.py", "--flips", FLIPS)

@@ -34,8 +34,7 @@ class HistoryLocks(CommandLineTest):
         self.call("time", "--runs", "3", "true")
 
     def call(self, *words):
-        result = headroom(*words, "--store", self.store, env=self.environment)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom(*words, "--store", self.store, env=self.environment), 0)
         return result
 
     def lock(self, *before):

@@ -100,8 +100,7 @@ class HistoryServerTest(CommandLineTest):
         return list((self.folder / "data").rglob("outbox/*/*.json"))
 
     def runs(self):
-        result = headroom("history", "export", "-", "--store", URL, env=self.environment)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("history", "export", "-", "--store", URL, env=self.environment), 0)
         return {environment["session"] for environment in json.loads(result.stdout)["environments"]}
 
     def test_a_server_that_falls_silent_anywhere_loses_nothing(self):
@@ -143,15 +142,12 @@ class HistoryServerTest(CommandLineTest):
         self.assertEqual(self.outbox(), [])
 
     def test_one_that_is_not_there_is_told_at_once(self):
-        result = self.measure(URL.replace(SOCKETS, str(self.folder)))
-        self.assert_exit(result, 2)
+        self.assert_exit(self.measure(URL.replace(SOCKETS, str(self.folder))), 2)
         self.assertEqual(len(self.outbox()), 1)
 
     def test_by_default_that_fails_no_run(self):
         self.environment["HEADROOM_STORE"] = URL.replace(SOCKETS, str(self.folder))
-        result = headroom(*MEASURE, env=self.environment)
-        self.assert_exit(result, 0)
-        self.assertIn("not stored in the history", result.stderr)
+        self.assert_exit(headroom(*MEASURE, env=self.environment), 0, stderr="not stored in the history")
         self.assertEqual(len(self.outbox()), 1)
 
     def test_the_first_interrupt_ends_the_wait(self):
@@ -225,8 +221,7 @@ class HistoryServerTest(CommandLineTest):
     def test_its_password_is_nowhere(self):
         path = self.folder / "records.json"
         url = URL.replace("postgresql:///", "postgresql://me:hunter2@/") + "&password=hunter3"
-        result = headroom(*MEASURE, "--store", url, "--json", path, env=self.environment)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom(*MEASURE, "--store", url, "--json", path, env=self.environment), 0)
         output = result.stdout + result.stderr + path.read_text()
         output += headroom("history", "export", "-", "--store", URL, env=self.environment).stdout
         output += headroom("history", "--store", URL, env=self.environment).stdout

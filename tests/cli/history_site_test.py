@@ -27,8 +27,7 @@ class HistorySiteTest(CommandLineTest):
         self.assert_exit(headroom("history", "import", run_file(self.folder, number, records, **environment), "--store", self.store), 0)
 
     def made(self, *arguments, written, removed=0, **options):
-        result = self.make("--json", "-", *arguments, **options)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.make("--json", "-", *arguments, **options), 0)
         parsed = json.loads(result.stdout)
         self.assertEqual((parsed["written"], parsed["removed"]), (written, removed))
         return parsed
@@ -62,8 +61,7 @@ class HistorySiteTest(CommandLineTest):
 
     def test_what_changed_comes_first_and_every_series_has_its_page(self):
         fill(self.folder, self.store)
-        result = self.make()
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.make(), 0)
         self.assertEqual(result.stdout, f"2 series in {self.site}/index.html: 2 pages written, 0 pages removed\n")
         number, changes = self.series()["gemv"], self.changes()
         self.assertEqual((changes["series"], changes["earlier_count"], changes["suspected"]), (2, 0, []))

@@ -40,17 +40,12 @@ class HistoryTest(CommandLineTest):
         files = [self.write_run(i, [record("gemv", (10 if i < change else 12) + i * 7 % 11 / 100),
                                     record("layer_norm", 5 + i * 5 % 7 / 100)],
                                 sha=("a" if i < change else "b") * 40) for i in range(runs)]
-        result = self.history("import", *files)
-        self.assert_exit(result, 0)
-        self.assertIn(f"{runs} runs added", result.stdout)
+        self.assert_exit(self.history("import", *files), 0, f"{runs} runs added")
         return files
 
     def test_overview(self):
         self.fill()
-        result = self.history("--runs", "3")
-        self.assert_exit(result, 0)
-        self.assertIn(str(self.store), result.stdout)
-        self.assertIn("@40", result.stdout)
+        result = self.assert_exit(self.history("--runs", "3"), 0, str(self.store), "@40")
         self.assertNotIn("@37 ", result.stdout)
         self.assertIn("gemv D=64 native cpu 2t", result.stdout)
         self.assertEqual(result.stderr, "")
@@ -76,21 +71,18 @@ class HistoryTest(CommandLineTest):
                 (["--fail-on-regression", "10", "--min-magnitude", "30%"], 0, "none of 2 series"),
                 (["layer_norm", "--fail-on-regression", "10"], 0, "none of 1 series"),
                 (["gemv", "--fail-on-regression", "10"], 1, "1 of 1 series")):
-            result = self.history(*arguments)
-            self.assert_exit(result, code)
+            result = self.assert_exit(self.history(*arguments), code)
             self.assertIn(sentence, result.stdout.splitlines()[-1])
         for arguments in ([], ["gemv"]):
-            told = self.history(*arguments, "--fail-on-regression", "10", "--json", "-")
-            self.assert_exit(told, 1)
-            self.assertIn("became worse", told.stderr)
+            told = self.assert_exit(self.history(*arguments, "--fail-on-regression", "10", "--json", "-"), 1,
+                                    stderr="became worse")
             json.loads(told.stdout)
         self.assert_refused(self.history("--fail-on-regression", "0"), "--fail-on-regression")
         self.assert_refused(self.history("--min-magnitude", "much"), "much")
 
     def test_series_that_are_too_short_leave_it_open(self):
         self.fill(runs=10, change=5)
-        result = self.history("--fail-on-regression", "5")
-        self.assert_exit(result, 3)
+        result = self.assert_exit(self.history("--fail-on-regression", "5"), 3)
         self.assertIn("14 values", result.stdout.splitlines()[-1])
         self.assertIn("too few values", result.stdout)
 
@@ -105,30 +97,21 @@ class HistoryTest(CommandLineTest):
                                     record("noisier", 10 + (i * 7 % 11 - 5) / (100 if i < 40 else 20))])
                  for i in range(70)]
         self.assert_exit(self.history("import", *files), 0)
-        overview = self.history("--fail-on-regression", "1")
-        self.assert_exit(overview, 1)
-        self.assertIn("1 of 2 series changed: creeping", overview.stdout)
+        overview = self.assert_exit(self.history("--fail-on-regression", "1"), 1, "1 of 2 series changed: creeping")
         self.assertRegex(overview.stdout, r"drifts by \+\d+\.\d % over 70 values, worse")
         self.assertRegex(self.history("creeping").stdout.splitlines()[0], r"latency: drifts by \+\d+\.\d % over 70 values, worse$")
         self.assertRegex(self.history("noisier").stdout, r"spread \d\.?\d* times the earlier one from @4\d ")
 
     def test_a_series_with_its_change(self):
         self.fill()
-        result = self.history("gemv")
-        self.assert_exit(result, 0)
-        self.assertIn("1 change found", result.stdout)
-        self.assertIn("@1 .. @20", result.stdout)
-        self.assertIn("@21 .. @40", result.stdout)
-        self.assertIn("worse", result.stdout)
-        self.assertIn("git revision: " + "a" * 40 + " -> " + "b" * 40, result.stdout)
-        self.assertIn("┤", result.stdout)
+        self.assert_exit(self.history("gemv"), 0, "1 change found", "@1 .. @20", "@21 .. @40", "worse",
+                         "git revision: " + "a" * 40 + " -> " + "b" * 40, "┤")
         self.assertIn("no change found", self.history("layer_norm", "latency").stdout)
 
     def test_two_runners_of_one_run_are_two_series(self):
         for runners in ([FAULTY], [FAULTY, FAULTY]):
             options = [option for runner in runners for option in ("--runner", runner)]
-            result = headroom("run", "fine", *options, "--no-limits", *BRIEF, "--store", self.store)
-            self.assert_exit(result, 0)
+            self.assert_exit(headroom("run", "fine", *options, "--no-limits", *BRIEF, "--store", self.store), 0)
         series = [s for s in json.loads(self.history("--json", "-").stdout)["series"] if s["metric"] == "latency"]
         self.assertEqual(sorted(s["values"] for s in series), [1, 1, 1])
         names = sorted(s["name"] for s in series)
@@ -137,8 +120,7 @@ class HistoryTest(CommandLineTest):
 
     def test_json(self):
         self.fill()
-        result = self.history("gemv", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.history("gemv", "--json", "-"), 0)
         series = json.loads(result.stdout)["series"]
         self.assertEqual(len(series), 1)
         self.assertEqual(len(series[0]["values"]), 40)
@@ -146,16 +128,13 @@ class HistoryTest(CommandLineTest):
         overview = json.loads(self.history("--json", "-").stdout)
         self.assertEqual((len(overview["runs"]), len(overview["series"])), (20, 2))
         path = self.folder / "out.json"
-        result = self.history("--series", "1", "--json", path)
-        self.assert_exit(result, 0)
-        self.assertIn("series 1:", result.stdout)
+        self.assert_exit(self.history("--series", "1", "--json", path), 0, "series 1:")
         self.assertEqual(json.loads(path.read_text())["series"][0]["id"], 1)
 
     def test_patterns(self):
         self.fill(runs=2)
         for words in (["D=64", "gemv"], ["gemv D=64"], ["gem?"], ["gemv*latency"], ["*norm*"], ["us", "gemv"], ["gemv D=* cpu*latency"]):
-            result = self.history(*words)
-            self.assert_exit(result, 0)
+            result = self.assert_exit(self.history(*words), 0)
             self.assertEqual(result.stdout.count("series "), 1, words)
         self.assertEqual(self.history("native").stdout.count("values are too few"), 2)
         self.assert_refused(self.history("gmev"), "no series that matches 'gmev'", "did you mean 'gemv'")
@@ -165,8 +144,7 @@ class HistoryTest(CommandLineTest):
     def test_a_name_with_blanks_is_one_word(self):
         self.history("import", self.write_run(1, [record("make -j 4", 1), record("make -l 4 -j 8", 1)]))
         for words in (["make -j 4"], ["make -j ?"], ["make -j 4", "D=64"]):
-            shown = self.history(*words)
-            self.assert_exit(shown, 0)
+            shown = self.assert_exit(self.history(*words), 0)
             self.assertEqual(shown.stdout.count("series "), 1, words)
             self.assertIn("make -j 4 D=64", shown.stdout)
         for words in (["make"], ["native make"], ["make 4"]):
@@ -174,9 +152,7 @@ class HistoryTest(CommandLineTest):
 
     def test_many_series_are_listed_rather_than_plotted(self):
         self.history("import", self.write_run(1, [record(f"gemv{i}", 1) for i in range(6)]))
-        listed = self.history("native")
-        self.assert_exit(listed, 0)
-        self.assertIn("6 series match", listed.stdout)
+        listed = self.assert_exit(self.history("native"), 0, "6 series match")
         self.assertNotIn("┤", listed.stdout)
         self.assertEqual(self.history("native", "--all").stdout.count("machine machine-a"), 6)
 
@@ -284,9 +260,7 @@ class HistoryTest(CommandLineTest):
             self.write_run(at, [record("gemv", at)]).rename(folder / name)
         (folder / "notes.txt").write_text("no results")
         (folder / "broken.json").write_text("{")
-        result = self.history("import", folder)
-        self.assert_exit(result, 0)
-        self.assertIn("3 runs added", result.stdout)
+        result = self.assert_exit(self.history("import", folder), 0, "3 runs added")
         self.assertRegex(result.stderr, r"^headroom: .*broken.json.*; left out\n$")
         self.assertIn("0 runs added", self.history("import", folder, folder / "a.json").stdout)
 
@@ -300,16 +274,12 @@ class HistoryTest(CommandLineTest):
     def test_import_of_a_file_that_tells_no_time(self):
         path = self.write_run(1, [record("gemv", 1)], timestamp=False)
         os.utime(path, (1700000000, 1700000000))
-        result = self.history("import", path)
-        self.assert_exit(result, 0)
-        self.assertIn("time of the file", result.stderr)
+        self.assert_exit(self.history("import", path), 0, stderr="time of the file")
         self.assertEqual(json.loads(self.history("--json", "-").stdout)["runs"][0]["time"], 1700000000)
 
     def test_prune(self):
         self.fill(runs=5)
-        result = self.history("prune", "--keep", "2")
-        self.assert_exit(result, 0)
-        self.assertIn("6 results removed", result.stdout)
+        self.assert_exit(self.history("prune", "--keep", "2"), 0, "6 results removed")
         self.assertEqual(len(json.loads(self.history("--json", "-").stdout)["runs"]), 2)
         self.assertIn("0 results removed", self.history("prune", "--older-than", "1000y").stdout)
         # The runs are of 2026-09-21.
@@ -369,9 +339,7 @@ class HistoryTest(CommandLineTest):
 
     def test_help_and_usage(self):
         for arguments in ([], ["export"], ["import"], ["prune"]):
-            result = headroom("history", *arguments, "--help")
-            self.assert_exit(result, 0)
-            self.assertIn("examples:", result.stdout)
+            self.assert_exit(headroom("history", *arguments, "--help"), 0, "examples:")
         self.assert_refused(headroom("history", "--nonsense"), "--nonsense")
         self.assert_refused(headroom("history", "import"), "FILE")
 

@@ -50,9 +50,7 @@ class JournalTest(CommandLineTest):
     def shown(self, metric):
         """Returns the number of samples in `@unfinished` by backend or command."""
         path = self.folder / "shown.json"
-        result = self.call("show", "@unfinished", "--json", path)
-        self.assert_exit(result, 0)
-        self.assertIn("did not end", result.stderr)
+        self.assert_exit(self.call("show", "@unfinished", "--json", path), 0, stderr="did not end")
         return {record["model"]["backend"] or record["model"]["name"]: sum(len(part["values"]) for part in record["samples"])
                 for record in json.loads(path.read_text())["records"] if record["metric"]["name"] == metric}
 
@@ -100,8 +98,7 @@ class JournalTest(CommandLineTest):
         self.assertEqual(self.shown("latency"), {"t": 5})
 
     def test_a_state_folder_that_cannot_be_written_stops_nothing(self):
-        result = self.call("time", "--runs", "5", "true", XDG_STATE_HOME="/proc/none")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.call("time", "--runs", "5", "true", XDG_STATE_HOME="/proc/none"), 0)
         self.assertEqual(result.stderr.count("/proc/none"), 1)
         self.assertIn("─", result.stdout)
 
@@ -128,8 +125,7 @@ class JournalTest(CommandLineTest):
         before = self.shown_cases()
         elsewhere = headroom("run", "--resume", "--json", "x.json", env=self.environment)
         self.assert_refused(elsewhere, "takes no other option")
-        result = headroom("run", "--resume", env=self.environment, cwd="/")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "--resume", env=self.environment, cwd="/"), 0)
         taken = int(re.search(r"(\d) groups are taken from that run", result.stderr)[1])
         self.assertGreaterEqual(taken, 2)
         self.assertEqual(self.journals(), [])
@@ -164,9 +160,7 @@ class JournalTest(CommandLineTest):
         # Without the first line nothing can be read.
         for cut, code, words in ((10, 2, "headroom: "), (len(whole) // 2, 0, "did not end"), (len(whole) - 3, 0, "did not end")):
             journal.write_bytes(whole[:cut])
-            result = self.call("show", "@unfinished")
-            self.assert_exit(result, code)
-            self.assertIn(words, result.stderr)
+            result = self.assert_exit(self.call("show", "@unfinished"), code, stderr=words)
             self.assertNotIn("terminate", result.stderr)
         journal.write_bytes(whole[:-3])
         self.assertIn("damaged", self.call("show", "@unfinished").stderr)

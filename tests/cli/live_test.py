@@ -177,10 +177,7 @@ class LiveTest(CommandLineTest):
                 self.assertTrue((self.folder / "kept.json").exists())
 
     def test_without_a_terminal_it_is_a_plain_run(self):
-        result = faulty("fine", "--live", "--no-store")
-        self.assert_exit(result, 0)
-        self.assertIn("--live needs a terminal", result.stderr)
-        self.assertIn("fine takes", result.stdout)
+        self.assert_exit(faulty("fine", "--live", "--no-store"), 0, "fine takes", stderr="--live needs a terminal")
 
 
 if __name__ == "__main__":

@@ -127,9 +127,8 @@ class LlmModelsTest(CommandLineTest):
         self.assert_refused(headroom("run", "--tokens", "1"), "--tokens needs a model")
         self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,x"), "'x' is not a token id")
         self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,300"), "300 is outside the vocabulary of 'small'")
-        result = headroom("run", "llm.decode", "--model", self.model, "--layers", "3", *RUN)
-        self.assert_exit(result, 1)
-        self.assertIn("has 2 layers, fewer than --layers 3", result.stdout)
+        self.assert_exit(headroom("run", "llm.decode", "--model", self.model, "--layers", "3", *RUN), 1,
+                         "has 2 layers, fewer than --layers 3")
         self.assert_refused(headroom("run", "llm.decode", "--model", self.model, "--batch", "0"), "batch")
 
 

@@ -13,9 +13,8 @@ SMALL = ["llama2_7b_int8", "--layers", "1", "--prompt-len", "3", "--max-new-toke
 class LlmTest(CommandLineTest):
     def test_what_a_model_reports(self):
         file, table = self.folder / "records.json", self.folder / "llm.csv"
-        result = headroom("run", *SMALL, "--num-samples", "7", "--json", file, "--output", table)
-        self.assert_exit(result, 0)
-        self.assertIn("tokens/s", result.stdout)
+        self.assert_exit(headroom("run", *SMALL, "--num-samples", "7", "--json", file, "--output", table), 0,
+                         "tokens/s")
         records = {record["metric"]["name"]: record for record in records_of(file)}
         headlines = {name for name, record in records.items()
                      if record["metric"].get("headline")}
@@ -54,13 +53,10 @@ class LlmTest(CommandLineTest):
         for words in ("skipped", "of memory", "are available", "a layer takes 1.35 GiB", "--layers"):
             self.assertIn(words, result.stdout)
         for absurd in (["--layers", str(2**62)], ["--prompt-len", str(2**62)]):
-            result = headroom("run", "mixtral_8x7b_int8", *absurd, "--no-limits", "--no-store")
-            self.assert_exit(result, 0)
-            self.assertIn("skipped", result.stdout)
+            self.assert_exit(headroom("run", "mixtral_8x7b_int8", *absurd, "--no-limits", "--no-store"), 0, "skipped")
 
     def test_they_are_listed_and_run_when_named_only(self):
-        listed = headroom("run", "--list", "--json", "-")
-        self.assert_exit(listed, 0)
+        listed = self.assert_exit(headroom("run", "--list", "--json", "-"), 0)
         offered = {experiment["name"]: experiment for experiment in json.loads(listed.stdout)[0]["experiments"]}
         for name in ("llama2_7b_bf16", "llama2_7b_int8", "mixtral_8x7b_int8"):
             self.assertTrue(offered[name]["on_request"])

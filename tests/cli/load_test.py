@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from command_line import HEADROOM, NATIVE, CommandLineTest, headroom, records_of
+from command_line import HEADROOM, NATIVE, CommandLineTest, headroom, records_of, run_program
 
 TIMES = int(os.environ.get("HEADROOM_LOADS", "1"))
 IS_LONG = TIMES > 1
@@ -90,8 +90,7 @@ class LoadTest(CommandLineTest):
     def call(self, start, *words):
         if not start:
             return headroom(*words, "--no-store", env=self.environment)
-        return subprocess.run([*start, HEADROOM, *map(str, words), "--no-store"], env=self.environment, capture_output=True, text=True,
-                              timeout=120, stdin=subprocess.DEVNULL)
+        return run_program(*start, HEADROOM, *words, "--no-store", env=self.environment)
 
     def compared(self, start, other, seconds):
         """Returns verdict and interval of `headroom ab`."""

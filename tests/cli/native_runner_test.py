@@ -59,9 +59,8 @@ class NativeRunnerTest(CommandLineTest):
         paths, text = {}, {}
         for wish in ("yes", "no"):
             paths[wish] = self.folder / f"{wish}.json"
-            result = headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--huge-pages", wish, "--no-store", *BRIEF,
-                              "--processes", "1", "--json", paths[wish])
-            self.assert_exit(result, 0)
+            self.assert_exit(headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--huge-pages", wish,
+                                      "--no-store", *BRIEF, "--processes", "1", "--json", paths[wish]), 0)
             shares = {record["model"]["extra_info"]["huge pages"] for record in records_of(paths[wish])}
             self.assertEqual(len(shares), 1)
             text[wish] = shares.pop()
@@ -91,9 +90,8 @@ class NativeRunnerTest(CommandLineTest):
             words += ["--runner", runner]
         path = self.folder / "both.json"
         # The limits are the first runner's.
-        result = headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--backend", "native", *words, "--no-store", *BRIEF,
-                          "--processes", "1", "--json", path)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--backend", "native",
+                                           *words, "--no-store", *BRIEF, "--processes", "1", "--json", path), 0)
         self.assertRegex(" ".join(result.stdout.split()), "P pages: its inputs and outputs have a different share of huge pages than its limit")
         notes = {pathlib.Path(record["runner"]).name: " ".join(record["notes"]) for record in records_of(path)}
         self.assertIn("pages: 0 % of its inputs and outputs", notes["no"])
@@ -101,11 +99,10 @@ class NativeRunnerTest(CommandLineTest):
 
     def test_everything_is_right_on_a_forced_baseline(self):
         path = self.folder / "records.json"
-        result = headroom("run", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--backend",
-                          "native,native_strict", "-a", "D=96", "-a", "BS=16", "-a", "hidden=200", "--hot", "--no-limits",
-                          "--no-store", "--processes", "1", *BRIEF, "--json", path,
-                          env=dict(os.environ, HEADROOM_ISA="baseline"))
-        self.assert_exit(result, 0)
+        self.assert_exit(headroom("run", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--backend",
+                                  "native,native_strict", "-a", "D=96", "-a", "BS=16", "-a", "hidden=200", "--hot",
+                                  "--no-limits", "--no-store", "--processes", "1", *BRIEF, "--json", path,
+                                  env=dict(os.environ, HEADROOM_ISA="baseline")), 0)
         records = records_of(path)
         self.assertGreaterEqual(len({(r["model"]["name"], r["benchmark"]["dtype"]) for r in records}), 6)
         for record in records:
@@ -123,10 +120,9 @@ class NativeRunnerTest(CommandLineTest):
 
         def run(*more):
             path = self.folder / "records.json"
-            result = headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--hot", "--no-limits", "--no-store",
-                              "--threads", "1", "--min-time", "0", "--max-time", "4s", "--precision", "20%",
-                              "--json", path, *more, env=environment)
-            self.assert_exit(result, 0)
+            self.assert_exit(headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--hot", "--no-limits",
+                                      "--no-store", "--threads", "1", "--min-time", "0", "--max-time", "4s",
+                                      "--precision", "20%", "--json", path, *more, env=environment), 0)
             return records_of(path)[0]["model"]["extra_info"]["variant"]
 
         run()

@@ -42,18 +42,14 @@ class NothingLostTest(CommandLineTest):
     def test_a_store_that_was_asked_for_and_fails_is_no_success(self):
         path = self.folder / "records.json"
         for name in COMMANDS:
-            result = self.call(name, "--store", "/proc/none/history.sqlite", "--json", path)
-            self.assert_exit(result, 2)
-            self.assertIn("not stored in the history", result.stderr)
-            self.assertIn("─", result.stdout)
+            self.assert_exit(self.call(name, "--store", "/proc/none/history.sqlite", "--json", path), 2, "─",
+                             stderr="not stored in the history")
             self.assertTrue(json.loads(path.read_text())["records"])
             path.unlink()
 
     def test_one_that_is_there_by_default_and_fails_is_only_told(self):
         self.environment["HEADROOM_STORE"] = "/proc/none/history.sqlite"
-        result = self.call("time")
-        self.assert_exit(result, 0)
-        self.assertIn("not stored in the history", result.stderr)
+        self.assert_exit(self.call("time"), 0, stderr="not stored in the history")
 
     def test_secrets_of_a_command_line_are_nowhere(self):
         path = self.folder / "records.json"
@@ -61,8 +57,7 @@ class NothingLostTest(CommandLineTest):
                       ["time", "--runs", "2", "env PGPASSWORD=hunter2 true -H 'Authorization: Bearer hunter2'"],
                       ["cache", "--layer", f"folder:{self.folder}/kept", "--repeat", "1", "--json", path, "--", "true", "--token=hunter2"]):
             more = [] if words[0] == "cache" else ["--json", path]
-            result = headroom(words[0], *more, *words[1:], env=self.environment)
-            self.assert_exit(result, 0)
+            result = self.assert_exit(headroom(words[0], *more, *words[1:], env=self.environment), 0)
             output = result.stdout + result.stderr + path.read_text()
             output += headroom("history", env=self.environment).stdout + headroom("history", "export", "-", env=self.environment).stdout
             self.assertNotIn("hunter2", output)
@@ -70,20 +65,14 @@ class NothingLostTest(CommandLineTest):
 
     def test_a_history_knows_when_it_was_altered(self):
         self.assert_exit(self.call("time"), 0)
-        result = headroom("history", "verify", env=self.environment)
-        self.assert_exit(result, 0)
-        self.assertIn("no damage in 1 run", result.stdout)
+        self.assert_exit(headroom("history", "verify", env=self.environment), 0, "no damage in 1 run")
         file = self.folder / "history.sqlite"
         self.assertEqual(file.stat().st_mode & 0o777, 0o600)
         content = file.read_bytes()
         place = content.index(b"\x28\xb5\x2f\xfd") + 40  # within the first frame of Zstandard
         file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1:])
-        result = headroom("history", "verify", env=self.environment)
-        self.assert_exit(result, 1)
-        self.assertIn("damaged", result.stdout)
-        result = headroom("history", "repair", env=self.environment)
-        self.assert_exit(result, 0)
-        self.assertIn("before-repair-1", result.stderr)
+        self.assert_exit(headroom("history", "verify", env=self.environment), 1, "damaged")
+        self.assert_exit(headroom("history", "repair", env=self.environment), 0, stderr="before-repair-1")
         self.assert_exit(headroom("history", "verify", env=self.environment), 0)
 
 

@@ -56,9 +56,8 @@ class NumberBoundsTest(CommandLineTest):
         for of_format in FORMATS:
             for value in BEYOND:
                 with self.subTest(of_format=of_format.__name__, value=value):
-                    result = headroom("show", self.write("odd.json", of_format([value] * 6)))
-                    self.assert_exit(result, 0)
-                    self.assertIn("failed", result.stdout)
+                    result = self.assert_exit(headroom("show", self.write("odd.json", of_format([value] * 6))), 0,
+                                              "failed")
                     self.assertRegex(result.stdout, r"odd\.json: .*/metric/value: \S+ is no measurement; "
                                                     r"a number is 0 or from 1e-100 to 1e\+100")
                     self.assertNotIn("inf", result.stdout)
@@ -77,16 +76,14 @@ class NumberBoundsTest(CommandLineTest):
                   "build_commit": "a", "build_number": 1, "n_threads": 2} for name, ns in (("odd", 1e-310), ("even", 1e6))]
         (self.folder / "b.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         for path in (self.write("a.json", content), self.folder / "b.jsonl"):
-            result = headroom("show", path)
-            self.assert_exit(result, 0)
+            result = self.assert_exit(headroom("show", path), 0)
             self.assertRegex(result.stdout, r"odd.*: \S+: /metric/value: inf is no measurement")
             self.assertIn("even", result.stdout)
 
     def test_at_the_bounds(self):
         for of_format in FORMATS:
             for value in AT:
-                result = headroom("show", self.write("odd.json", of_format([value] * 6)))
-                self.assert_exit(result, 0)
+                result = self.assert_exit(headroom("show", self.write("odd.json", of_format([value] * 6))), 0)
                 self.assertNotIn("failed", result.stdout)
                 self.assertNotIn("inf", result.stdout)
 
@@ -102,8 +99,7 @@ class NumberBoundsTest(CommandLineTest):
                 odd = self.write("odd.json", of_format([value] * 6))
                 for operands in ((good, odd), (odd, good)):
                     with self.subTest(of_format=of_format.__name__, value=value):
-                        result = headroom("diff", "--run-spread", "0%", "--json", "-", *operands)
-                        self.assert_exit(result, 0)
+                        result = self.assert_exit(headroom("diff", "--run-spread", "0%", "--json", "-", *operands), 0)
                         verdicts = {entry["case"]: entry["verdict"] for entry in json.loads(result.stdout)["comparisons"]
                                     if entry["metric"] in ("latency", "real_time")}
                         self.assertEqual(verdicts["odd"], "failed" if operands[1] is odd else "not compared")
@@ -125,8 +121,7 @@ class NumberBoundsTest(CommandLineTest):
             self.assert_exit(headroom("history", "import", self.write(f"{i}.json", content), "--store", store), 0)
         for arguments in (("history",), ("history", "odd"), ("history", "even"), ("show", "@last"), ("show", "@8"),
                           ("diff", "@1", "@8"), ("diff", "@1", "@2"), ("history", "verify")):
-            result = headroom(*arguments, "--store", store)
-            self.assert_exit(result, 0)
+            result = self.assert_exit(headroom(*arguments, "--store", store), 0)
             self.assertNotRegex(result.stdout, r"\b(inf|nan)\b")
         self.assertIn("19", headroom("history", "--store", store).stdout)
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, headroom
+from command_line import BIN, HEADROOM, CommandLineTest, headroom, run_program
 
 TRACE = {"traceEvents": [
     {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 10, "dur": 20, "args": {"device": 0, "stream": 7}}]}
@@ -40,29 +40,24 @@ class OtherProgramsTest(CommandLineTest):
 
     def run_alone(self, *arguments, **more):
         """Programs are found only in self.bin."""
-        return subprocess.run([self.bin / "headroom", *arguments], capture_output=True, text=True, timeout=60,
-                              stdin=subprocess.DEVNULL, env={**os.environ, "PATH": "/usr/bin:/bin", **more})
+        return run_program(self.bin / "headroom", *arguments, env={**os.environ, "PATH": "/usr/bin:/bin", **more})
 
     def test_commands_of_other_programs_work_and_say_so_in_one_help(self):
         shown = headroom("--help").stdout
         for command in ("trace", "report", "serve"):
             self.assertRegex(shown, rf"(?m)^  {command} ")
-            own = headroom(command, "--help")
-            self.assert_exit(own, 0)
-            self.assertIn(f"headroom {command}", own.stdout)
+            self.assert_exit(headroom(command, "--help"), 0, f"headroom {command}")
         self.assert_exit(headroom("trace", self.trace, "--no-store"), 0)
 
     def test_exit_codes_are_handed_on(self):
         for code in (0, 1, 2, 3, 130):
             self.program(f"exit {code}")
             self.assertEqual(self.run_alone("trace", "x").returncode, code)
-        broken = headroom("trace", "validate", self.folder / "absent.json", "--no-store")
-        self.assert_exit(broken, 2)
+        self.assert_exit(headroom("trace", "validate", self.folder / "absent.json", "--no-store"), 2)
 
     def test_arguments_and_streams_are_handed_on_as_they_are(self):
         self.program('for word in "$@"; do printf "<%s>" "$word"; done; cat; echo said >&2')
-        result = subprocess.run([self.bin / "headroom", "trace", "a b", "--x=ü", ""], input="typed", capture_output=True,
-                                text=True, timeout=60, check=False)
+        result = run_program(self.bin / "headroom", "trace", "a b", "--x=ü", "", input="typed")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "<a b><--x=ü><>typed", "said\n"))
         self.program('echo "$@"', "headroom-pages")
         self.assertEqual(self.run_alone("report", "a.json", "-o", "-").stdout, "report a.json -o -\n")
@@ -90,8 +85,7 @@ class OtherProgramsTest(CommandLineTest):
 
     def test_a_program_of_another_version_refuses(self):
         for program in ("headroom-trace", "headroom-pages"):
-            result = subprocess.run([BIN / program, "--version"], capture_output=True, text=True, timeout=60,
-                                    env={**os.environ, "HEADROOM_STARTED_BY": "0.0.9"})
+            result = run_program(BIN / program, "--version", env={**os.environ, "HEADROOM_STARTED_BY": "0.0.9"})
             self.assertEqual((result.returncode, result.stdout), (2, ""))
             self.assertIn("0.0.9", result.stderr)
             self.assertIn("install the same version of both", result.stderr)
@@ -126,8 +120,7 @@ class OtherProgramsTest(CommandLineTest):
         self.assertEqual(self.interrupted(lambda process: process.kill()), -signal.SIGKILL)
 
     def test_a_trace_is_shown_by_headroom_trace(self):
-        shown = headroom("show", self.trace)
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", self.trace), 0)
         self.assertEqual(shown.stdout, headroom("trace", "summary", "--no-store", self.trace).stdout)
 
 

@@ -9,24 +9,17 @@ from command_line import HEADROOM, CommandLineTest, headroom
 
 class ProgramTest(CommandLineTest):
     def test_version(self):
-        result = headroom("--version")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("--version"), 0)
         self.assertRegex(result.stdout, r"^headroom \d+\.\d+\.\d+\n$")
 
     def test_help_names_every_command(self):
         for arguments in (["--help"], ["help"]):
-            result = headroom(*arguments)
-            self.assert_exit(result, 0)
-            self.assertIn("run ", result.stdout)
-            self.assertIn("machine ", result.stdout)
-            self.assertIn("--version", result.stdout)
+            self.assert_exit(headroom(*arguments), 0, "run ", "machine ", "--version")
 
     def test_each_command_has_help_with_examples(self):
         for command in ("run", "machine", "diff", "history"):
             for arguments in ([command, "--help"], ["help", command]):
-                result = headroom(*arguments)
-                self.assert_exit(result, 0)
-                self.assertIn("examples:", result.stdout)
+                self.assert_exit(headroom(*arguments), 0, "examples:")
 
     def test_no_command_shows_help_and_fails(self):
         result = headroom()

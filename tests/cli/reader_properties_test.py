@@ -158,8 +158,7 @@ class ReaderProperties(CommandLineTest):
 
     def shown_rows(self, path, *options):
         """Returns the sample counts of the rows, and the output."""
-        shown = headroom("show", path, "--markdown", *options)
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", path, "--markdown", *options), 0)
         above, rows, counts, titles = "", [], [], []
         for line in shown.stdout.splitlines():
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] if line.startswith("|") else []
@@ -187,8 +186,7 @@ class ReaderProperties(CommandLineTest):
 
     def assert_records_are_counted(self, path, text):
         """--all-metrics has a row for each."""
-        shown = headroom("show", path, "--json", "-")
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", path, "--json", "-"), 0)
         records = json.loads(shown.stdout)["records"]
         identities = Counter(json.dumps([record[key] for key in ("benchmark", "model", "axes", "device", "threads")] +
                                         [record["metric"]["name"]], sort_keys=True) for record in records)
@@ -199,8 +197,7 @@ class ReaderProperties(CommandLineTest):
         counted = re.search(r"(\d+) more results?: ", text)
         if headlines:
             self.assertEqual(int(counted.group(1)) if counted else 0, others, text)
-        every = headroom("show", path, "--all-metrics")
-        self.assert_exit(every, 0)
+        every = self.assert_exit(headroom("show", path, "--all-metrics"), 0)
         self.assertNotIn("more result", every.stdout)
 
     def test_what_is_shown_of_a_file_is_compared_with_itself(self):
@@ -208,8 +205,7 @@ class ReaderProperties(CommandLineTest):
             with self.subTest(tool.__name__):
                 written = tool(random.Random(7))
                 path = self.write(written)
-                compared = headroom("diff", path, path, "--json", "-")
-                self.assert_exit(compared, 0)
+                compared = self.assert_exit(headroom("diff", path, path, "--json", "-"), 0)
                 report = json.loads(compared.stdout)
                 self.assertEqual(len(report["comparisons"]), len(written.cases))
                 self.assertEqual({entry["ratio"] for entry in report["comparisons"]}, {1})
@@ -228,8 +224,7 @@ class ReaderProperties(CommandLineTest):
             path.write_text(json.dumps({"benchmark_results": models}))
             records = json.loads(headroom("show", path, "--json", "-").stdout)["records"]
             self.assertEqual([sum(len(process["values"]) for process in record["samples"]) for record in records], counts)
-            shown = headroom("show", path)
-            self.assert_exit(shown, 0)
+            shown = self.assert_exit(headroom("show", path), 0)
             rows = re.findall(r"sec/iter.*\n─+\n((?:.+\n)+)", shown.stdout)
             self.assertEqual([int(row.split()[-1]) for table in rows for row in table.splitlines()], counts, shown.stdout)
 

@@ -14,8 +14,7 @@ GOOGLE_PROGRAM = BIN / "google_benchmark_program"
 class Readers(CommandLineTest):
     def compared(self, *arguments):
         """Returns comparisons by (case, metric)."""
-        result = headroom("diff", *arguments, "--all-metrics", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("diff", *arguments, "--all-metrics", "--json", "-"), 0)
         return {(entry["case"], entry["metric"]): entry for entry in json.loads(result.stdout)["comparisons"]}
 
     def google_file(self, name):
@@ -90,9 +89,7 @@ class Readers(CommandLineTest):
                   "real_time": 5, "cpu_time": 5, "time_unit": "ns"}
         path.write_text(json.dumps({"context": {}, "benchmarks": [
             median, {"name": "g", "run_type": "iteration", "real_time": 7, "cpu_time": 7, "time_unit": "ns"}]}))
-        shown = headroom("show", path)
-        self.assert_exit(shown, 0)
-        self.assertIn("5.00 ns", shown.stdout)
+        self.assert_exit(headroom("show", path), 0, "5.00 ns")
         self.assertIn(("f", "latency"), self.compared(path, path))
 
     def hyperfine(self, name, *results):
@@ -103,8 +100,7 @@ class Readers(CommandLineTest):
 
     def rows(self, *arguments):
         """Returns the rows of `headroom show` by case."""
-        shown = headroom("show", *arguments, "--markdown")
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", *arguments, "--markdown"), 0)
         cells = [line.split(" | ") for line in shown.stdout.splitlines() if line.startswith("| ")]
         return [line[0].removeprefix("| ") for line in cells if line[0] not in ("| case", "| ---")], shown.stdout
 
@@ -137,9 +133,7 @@ class Readers(CommandLineTest):
         self.assertIn("joined 80 runs of 2 results", text)
         records = json.loads(headroom("show", self.folder / "runs", "--json", "-").stdout)["records"]
         self.assertEqual(len(records), 161, "as they are in the files")
-        page = headroom("report", self.folder / "runs", "-o", "-")
-        self.assert_exit(page, 0)
-        self.assertIn("joined 80 runs of 2 results", page.stdout)
+        self.assert_exit(headroom("report", self.folder / "runs", "-o", "-"), 0, "joined 80 runs of 2 results")
 
     def test_rows_that_a_file_has_twice_are_runs(self):
         path = self.folder / "rows.csv"
@@ -183,8 +177,7 @@ class Readers(CommandLineTest):
             file.write_text(json.dumps({"machine_info": {}, "benchmarks": [
                 {"fullname": "t", "params": {"text": "x" * 1_000_000 + ending}, "stats": {"median": 1.5}}
                 for ending in "ab"]}))
-        shown = headroom("show", path)
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", path), 0)
         self.assertLess(len(shown.stdout), 2000)
         names = self.rows(path)[0]
         self.assertEqual(len(set(names)), 2, names)

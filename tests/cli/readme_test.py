@@ -4,11 +4,10 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import unittest
 
 import command_line
-from command_line import CommandLineTest, headroom
+from command_line import CommandLineTest, headroom, run_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -62,8 +61,7 @@ class Readme(CommandLineTest):
                 if lacking:
                     skipped += 1
                     self.skipTest(f"needs {lacking}")
-                result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=200, cwd=self.folder,
-                                        env=environment, stdin=subprocess.DEVNULL)
+                result = run_program("bash", "-c", command, timeout=200, cwd=self.folder, env=environment)
                 self.assert_exit(result, expected_exit(command))
                 self.assertTrue(shown.strip(), "it shows nothing")
                 if " trace " in command:  # nothing is measured

@@ -65,8 +65,7 @@ class RealResults(CommandLineTest):
     def test_what_is_read_has_its_rows(self):
         for name, rows in READ.items():
             with self.subTest(name):
-                shown = headroom("show", SHARED / name, "--markdown")
-                self.assert_exit(shown, 0)
+                shown = self.assert_exit(headroom("show", SHARED / name, "--markdown"), 0)
                 self.assertEqual(len(rows_of(shown.stdout)), rows, shown.stdout)
                 if name.startswith("kokkos"):  # an independent count: no benchmark was repeated
                     self.assertEqual(len(json.loads((SHARED / name).read_text())["benchmarks"]), rows)
@@ -80,12 +79,8 @@ class RealResults(CommandLineTest):
                 self.assert_refused(headroom("show", SHARED / name), f"looks like {tool}, which headroom does not read")
 
     def test_a_folder_of_them_is_shown_and_compared(self):
-        shown = headroom("show", SHARED / "kokkos")
-        self.assert_exit(shown, 0)
-        self.assertIn("11 runs of ", shown.stdout)
-        compared = headroom("diff", SHARED / MEMPOOL[0], SHARED / MEMPOOL[1])
-        self.assert_exit(compared, 0)
-        self.assertIn("Mempool_Fill", compared.stdout)
+        self.assert_exit(headroom("show", SHARED / "kokkos"), 0, "11 runs of ")
+        self.assert_exit(headroom("diff", SHARED / MEMPOOL[0], SHARED / MEMPOOL[1]), 0, "Mempool_Fill")
 
 
 def table():

@@ -20,8 +20,7 @@ class RooflineTest(CommandLineTest):
     def test_a_run_as_text_svg_and_json(self):
         path, store = self.run_cases("--num-samples", "30", "--max-time", "30s")
         svg, numbers = self.folder / "roof.svg", self.folder / "roof.json"
-        result = headroom("roofline", path, "--svg", svg, "--json", numbers)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("roofline", path, "--svg", svg, "--json", numbers), 0)
         self.assertEqual(result.stderr, "")
         for words in ("GFLOP/s", "FLOP/byte", "gemv D=64", "gemv D=256", "bf16 peak, 1 thread"):
             self.assertIn(words, result.stdout)
@@ -41,16 +40,13 @@ class RooflineTest(CommandLineTest):
         self.assertIn("bandwidth", {kind for kind, _ in kinds})
 
         # The same run from the history.
-        last = headroom("roofline", "--store", store, "--json", "-")
-        self.assert_exit(last, 0)
+        last = self.assert_exit(headroom("roofline", "--store", store, "--json", "-"), 0)
         self.assertEqual(json.loads(last.stdout), told)
 
     def test_a_size_that_is_no_power_of_two(self):
         path = self.folder / "g.json"
         self.assert_exit(headroom("run", "gemv", "-a", "D=3000", "-a", "dtype=int8", *BRIEF, "--no-store", "--json", path), 0)
-        result = headroom("roofline", path)
-        self.assert_exit(result, 0)
-        self.assertIn("gemv D=3000", result.stdout)
+        result = self.assert_exit(headroom("roofline", path), 0, "gemv D=3000")
         self.assertNotIn("no roofs", result.stdout)
 
     def test_caches_whose_sizes_older_files_have_rounded(self):
@@ -68,8 +64,7 @@ class RooflineTest(CommandLineTest):
         path.write_text(json.dumps(told))
         older = headroom("roofline", path)
         for result in (newest, older):
-            self.assert_exit(result, 0)
-            self.assertIn("L1 read", result.stdout)
+            self.assert_exit(result, 0, "L1 read")
         self.assertEqual(older.stdout, newest.stdout)
 
     def test_without_limits_it_says_so(self):
@@ -77,9 +72,7 @@ class RooflineTest(CommandLineTest):
         told = json.loads(path.read_text())
         told["records"] = [record for record in told["records"] if record["model"]["name"] == "gemv"]
         path.write_text(json.dumps(told))
-        result = headroom("roofline", path)
-        self.assert_exit(result, 0)
-        self.assertIn("no roofs", result.stdout)
+        self.assert_exit(headroom("roofline", path), 0, "no roofs")
 
     def test_limits_of_another_machine_are_refused(self):
         path, _ = self.run_cases()
@@ -99,9 +92,8 @@ class RooflineTest(CommandLineTest):
         path = self.folder / "counted.json"
         environment = clean_environment(HOSTILE_COUNTS=json.dumps(counts), HOSTILE_INFO=json.dumps(info))
         runner = pathlib.Path(__file__).resolve().parent / "hostile_runner.py"
-        result = headroom("run", "e", "--runner", runner, "--no-limits", "--no-store", "--num-samples", "30", "--processes", "3",
-                          "--json", path, *more, env=environment)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "e", "--runner", runner, "--no-limits", "--no-store", "--num-samples",
+                                           "30", "--processes", "3", "--json", path, *more, env=environment), 0)
         return path, result
 
     def test_bytes_that_the_memory_controllers_counted(self):
@@ -115,8 +107,7 @@ class RooflineTest(CommandLineTest):
         self.assertEqual(metrics["instructions"]["metric"]["value"], 5e5)
         self.assertEqual(metrics["data_volume"]["metric"]["unit"], "B")
         self.assertEqual([len(process["values"]) for process in metrics["data_volume"]["samples"]], [1, 1, 1])
-        result = headroom("roofline", path, "--json", self.folder / "roof.json")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("roofline", path, "--json", self.folder / "roof.json"), 0)
         self.assertRegex(" ".join(result.stdout.split()), finding)
         self.assertIn("counted by the memory controllers", result.stdout)
         told = json.loads((self.folder / "roof.json").read_text())
@@ -127,12 +118,9 @@ class RooflineTest(CommandLineTest):
         self.assertAlmostEqual(case["declared_flop_per_byte"], 2)
         self.assertAlmostEqual(case["bandwidth_gb_s"], 20)
         self.assertEqual(case["counted_bytes"], {"value": 2e6, "low": 2e6, "high": 2e6, "n": 3})
-        shown = headroom("show", path)
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", path), 0)
         self.assertRegex(" ".join(shown.stdout.split()), finding)
-        compared = headroom("diff", path, path)
-        self.assert_exit(compared, 0)
-        self.assertIn("of 1 comparison", compared.stdout)
+        self.assert_exit(headroom("diff", path, path), 0, "of 1 comparison")
 
     def test_counters_that_are_not_asked_count_nothing(self):
         path, _ = self.run_counted({"instructions": 5}, {}, "--no-counters")

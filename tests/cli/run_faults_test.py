@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """`headroom run` when the input or the runner is bad: what it says, what it keeps, how it exits."""
-import os
 import stat
 import time
 import unittest
@@ -125,17 +124,15 @@ class PrecisionTest(CommandLineTest):
         self.assertIn("for sums in f32", records[0]["outcome"]["reason"])
 
     def test_strictly_sums_in_f32_are_fine(self):
-        result = headroom("run", "gemv", "-a", "D=64", "-a", "dtype=bf16", "--hot", "--no-limits", "--strict", *BRIEF,
-                          "--no-store")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "gemv", "-a", "D=64", "-a", "dtype=bf16", "--hot", "--no-limits",
+                                           "--strict", *BRIEF, "--no-store"), 0)
         self.assertNotIn("sums in", result.stdout)
 
 
 class KeptWrongTest(CommandLineTest):
     def test_a_wrong_answer_is_timed_where_asked_and_marked_in_the_table_and_in_the_records(self):
         path = self.folder / "records.json"
-        result = faulty("is_wrong", "--keep-wrong", "--json", path)
-        self.assert_exit(result, 1)
+        result = self.assert_exit(faulty("is_wrong", "--keep-wrong", "--json", path), 1)
         self.assertRegex(result.stdout, r"is_wrong .* µs .*X")
         self.assertIn("    WRONG: wrong answer at index 1 of 2: 2.5, the float64 reference is 2", result.stdout)
         self.assertIn("  X  the answer is wrong", result.stdout)
@@ -149,10 +146,8 @@ class KeptWrongTest(CommandLineTest):
 
     def test_it_is_nowhere_the_nearest_or_the_baseline_and_in_no_mean(self):
         means, oss = self.folder / "means.csv", self.folder / "all.oss.json"
-        result = faulty("one_is_wrong", "--backend", "fast,right", "--keep-wrong", "--processes", "1",
-                        "--output", means, "--oss", oss)
-        self.assert_exit(result, 1)
-        self.assertIn("WRONG: ", result.stdout)
+        result = self.assert_exit(faulty("one_is_wrong", "--backend", "fast,right", "--keep-wrong", "--processes", "1",
+                                         "--output", means, "--oss", oss), 1, "WRONG: ")
         self.assertNotIn("nearest the limit", result.stdout)
         self.assertNotRegex(result.stdout, r"the time of fast")
         self.assertNotIn("fast", means.read_text())
@@ -186,8 +181,7 @@ class FailingCaseTest(CommandLineTest):
     def measured_beside(self, name, *words, options=(), code=1):
         """Runs the bad experiment beside a good one: the good one is measured, the bad one says why not."""
         path = self.folder / "records.json"
-        result = faulty(name, "fine", "--json", path, *options)
-        self.assert_exit(result, code)
+        result = self.assert_exit(faulty(name, "fine", "--json", path, *options), code)
         records = {r["model"]["name"]: r for r in records_of(path)}
         self.assertEqual(records["fine"]["outcome"]["kind"], "measured")
         self.assertTrue(records["fine"]["samples"])
@@ -240,9 +234,8 @@ class FailingCaseTest(CommandLineTest):
 
     def test_a_crash_of_one_compared_runner_keeps_the_other(self):
         path = self.folder / "records.json"
-        result = headroom("run", "segfaults_while_sampling", "fine", "--runner", FAULTY, "--runner", FAULTY,
-                          "--no-limits", *BRIEF, "--json", path)
-        self.assert_exit(result, 1)
+        self.assert_exit(headroom("run", "segfaults_while_sampling", "fine", "--runner", FAULTY, "--runner", FAULTY,
+                                  "--no-limits", *BRIEF, "--json", path), 1)
         fine = [r for r in records_of(path) if r["model"]["name"] == "fine"]
         self.assertTrue(all(r["outcome"]["kind"] == "measured" for r in fine))
 

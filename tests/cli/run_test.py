@@ -9,45 +9,39 @@ import subprocess
 import sys
 import unittest
 
-from command_line import BRIEF, FAULTY, HEADROOM, NATIVE, CommandLineTest, faulty, headroom, records_of
+from command_line import BRIEF, FAULTY, HEADROOM, NATIVE, CommandLineTest, faulty, headroom, records_of, run_program
 
 SMALL = ["-a", "D=64", "--hot", *BRIEF]
 
 
 class RunTest(CommandLineTest):
     def test_markdown(self):
-        result = faulty("fine", "--markdown")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(faulty("fine", "--markdown"), 0)
         self.assertRegex(result.stdout.splitlines()[0], r"^fine takes .*  $", "the answer, a line of its own")
         self.assertRegex(result.stdout, r"(?m)^\n\| case \|")
         self.assertIn("| fine |", result.stdout)
 
     def test_the_list_fits_a_screen(self):
-        result = headroom("run", "--list", "--runner", NATIVE)
-        self.assert_exit(result, 0)
-        self.assertIn("bytes=16384,32768,...,1073741824 (17 values)", result.stdout)
+        result = self.assert_exit(headroom("run", "--list", "--runner", NATIVE), 0,
+                                  "bytes=16384,32768,...,1073741824 (17 values)")
         self.assertLess(max(map(len, result.stdout.splitlines())), 190)
 
     def test_list(self):
-        result = headroom("run", "--list")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "--list"), 0)
         for name in ("gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "limit.read"):
             self.assertIn(name, result.stdout)
         self.assertIn("D=1024,4096,8192,16384", result.stdout)
 
     def test_list_as_json(self):
-        result = headroom("run", "--list", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "--list", "--json", "-"), 0)
         experiments = {e["name"]: e for offer in json.loads(result.stdout) for e in offer["experiments"]}
         self.assertEqual(experiments["gemv"]["backends"][:3], ["native", "native_strict", "reference"])
         self.assertIn("4 rows", experiments["gemv"]["variants"]["native"])
 
     def test_one_experiment_against_the_limit(self):
         path = self.folder / "records.json"
-        result = headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--max-time", "2s", "--json", path)
-        self.assert_exit(result, 0)
-        self.assertIn("gemv", result.stdout)
-        self.assertIn("of limit", result.stdout)
+        result = self.assert_exit(headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--max-time", "2s",
+                                           "--json", path), 0, "gemv", "of limit")
         self.assertNotIn("mean over shapes", result.stdout)
         headline = [r for r in records_of(path) if r["metric"].get("headline")]
         self.assertEqual(len(headline), 1)
@@ -113,20 +107,17 @@ class RunTest(CommandLineTest):
         self.assertEqual(len({p["pid"] for p in records_of(path)[0]["samples"]}), 2)
 
     def test_without_a_terminal_each_finished_group_is_a_line(self):
-        several = faulty("fine", "slow", "--no-store")
-        self.assert_exit(several, 0)
+        several = self.assert_exit(faulty("fine", "slow", "--no-store"), 0)
         lines = [line for line in several.stderr.splitlines() if line.startswith("headroom: [")]
         self.assertEqual([line.split("]")[0] for line in lines], ["headroom: [1/2", "headroom: [2/2"])
         self.assertRegex(lines[0], r"fine.*: \d+\.\d s$")
-        alone = faulty("fine", "--no-store")
-        self.assert_exit(alone, 0)
+        alone = self.assert_exit(faulty("fine", "--no-store"), 0)
         self.assertNotIn("[1/1]", alone.stderr)
 
     def test_seed_files(self):
         path = self.folder / "results.csv"
         for times in (1, 2):
-            result = headroom("run", "gemv", "-a", "dtype=bf16", *SMALL, "--output", path)
-            self.assert_exit(result, 0)
+            self.assert_exit(headroom("run", "gemv", "-a", "dtype=bf16", *SMALL, "--output", path), 0)
             rows = list(csv.DictReader(path.read_text().splitlines()))
             self.assertEqual(len(rows), times)
             self.assertEqual(list(rows[0]), ["name", "metric", "target", "actual", "dtype", "device", "arch", "is_model"])
@@ -150,8 +141,7 @@ class RunTest(CommandLineTest):
         self.assert_exit(headroom("run", "gemv", "gather_gemv", "--backend", "native,reference",
                                   "-a", "dtype=int8,bf16", "-a", "D=32,64", "--hot", *BRIEF, "--processes", "1",
                                   "--json", ours, "--oss", oss), 0)
-        result = headroom("diff", ours, oss, "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("diff", ours, oss, "--json", "-"), 0)
         answer = json.loads(result.stdout)
         self.assertEqual(answer["tests"][0]["only_baseline"], [])
         self.assertEqual(answer["tests"][0]["only_test"], [])
@@ -160,8 +150,7 @@ class RunTest(CommandLineTest):
             self.assertAlmostEqual(comparison["ratio"], 1, 9, comparison["case"])
 
     def test_json_on_standard_output_moves_the_table_away(self):
-        result = faulty("fine", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(faulty("fine", "--json", "-"), 0)
         self.assertTrue(json.loads(result.stdout)["records"])
         self.assertIn("fine", result.stderr)
 
@@ -177,22 +166,19 @@ class RunTest(CommandLineTest):
         self.assert_exit(headroom("run", *base[:-1]), 0)
 
     def test_runner_started_from_a_shell_schedules_itself(self):
-        result = subprocess.run([FAULTY, "fine", "--no-limits", *BRIEF], capture_output=True, text=True, timeout=60)
-        self.assert_exit(result, 0)
-        self.assertIn("fine", result.stdout)
+        self.assert_exit(run_program(FAULTY, "fine", "--no-limits", *BRIEF), 0, "fine")
 
     def test_a_runner_named_alone_is_measured_with_all_its_backends(self):
         path = self.folder / "records.json"
         options = ["fine", "sums_in_bf16", "--no-limits", *BRIEF, "--json", path]
-        result = subprocess.run([FAULTY, *options], capture_output=True, text=True, timeout=60)
+        result = run_program(FAULTY, *options)
         self.assert_exit(result, 1)  # the backend with undeclared bf16 sums is wrong
         both = [("fine", "native"), ("sums_in_bf16", "declared"), ("sums_in_bf16", "undeclared")]
         self.assertEqual(self.backends(path), both)
         self.assertNotIn("first backend", result.stderr)
         self.assert_exit(headroom("run", "--runner", FAULTY, *options, "--backend", "native,declared"), 0)
         self.assertEqual(self.backends(path), both[:2])
-        two = headroom("run", "--runner", FAULTY, "--runner", FAULTY, *options)
-        self.assert_exit(two, 0)
+        two = self.assert_exit(headroom("run", "--runner", FAULTY, "--runner", FAULTY, *options), 0)
         self.assertEqual(self.backends(path), both[:2])
         self.assertIn("only the first backend of each experiment; --backend selects others (undeclared)", two.stderr)
 
@@ -207,8 +193,7 @@ class RunTest(CommandLineTest):
         shutil.copy(HEADROOM, alone)
         command = [alone, "run", "--runner", FAULTY, "fine", *BRIEF, "--no-store"]
         run = dict(capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": "/nowhere"})
-        result = subprocess.run(command, **run)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(subprocess.run(command, **run), 0)
         told = [line for line in result.stderr.splitlines() if "no limits" in line]
         self.assertEqual(len(told), 1, result.stderr)
         for word in ("headroom-native", str(self.folder), "PATH", "--no-limits"):
@@ -218,17 +203,14 @@ class RunTest(CommandLineTest):
         self.assertNotIn("no limits", subprocess.run(command, **run).stderr)
 
     def test_prints_to_standard_output_do_not_disturb(self):
-        result = faulty("prints")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(faulty("prints"), 0)
         self.assertNotIn("noise on standard output", result.stdout)
 
     def test_seed_changes_inputs_not_the_answer(self):
         self.assert_exit(headroom("run", "gemv", "-a", "dtype=int8", *SMALL, "--seed", "99"), 0)
 
     def test_native_runner_alone(self):
-        result = subprocess.run([NATIVE, "--list"], capture_output=True, text=True, timeout=60)
-        self.assert_exit(result, 0)
-        self.assertIn("gemv", result.stdout)
+        self.assert_exit(run_program(NATIVE, "--list"), 0, "gemv")
 
 
 if __name__ == "__main__":

@@ -29,9 +29,8 @@ class RunTracesTest(CommandLineTest):
         self.json = self.folder / "records.json"
 
     def run_traced(self, *arguments):
-        result = headroom("run", "--runner", TRACING, "--no-limits", "--no-store", *BRIEF, "--trace", self.traces,
-                          "--json", self.json, *arguments)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("run", "--runner", TRACING, "--no-limits", "--no-store", *BRIEF, "--trace",
+                                           self.traces, "--json", self.json, *arguments), 0)
         return result
 
     def table(self, result):
@@ -144,9 +143,7 @@ class RunTracesTest(CommandLineTest):
 
     def test_differences_of_the_shares_are_judged_like_all_metrics(self):
         self.run_traced("on_gpu")
-        result = headroom("diff", "--all-metrics", self.json, self.json)
-        self.assert_exit(result, 0)
-        self.assertIn("gpu_utilization", result.stdout)
+        self.assert_exit(headroom("diff", "--all-metrics", self.json, self.json), 0, "gpu_utilization")
 
 
 if __name__ == "__main__":

@@ -113,9 +113,8 @@ class SeedMutations(CommandLineTest):
                 pathlib.Path(file).write_text(json.dumps(data))
                 with self.subTest(f"{path.name} {mutate.__name__}"):
                     expected = compute(file, 1.0)
-                    result = headroom("trace", "utilization", file, "--pytorch-compat", "--length", "1", "--json", "-",
-                                      "--no-store")
-                    self.assert_exit(result, 0)
+                    result = self.assert_exit(headroom("trace", "utilization", file, "--pytorch-compat", "--length",
+                                                       "1", "--json", "-", "--no-store"), 0)
                     answer = json.loads(result.stdout)
                     compared += 1
                     for name, value in zip(("utilization", "mm_conv_utilization"), expected):

@@ -4,12 +4,10 @@ import gzip
 import json
 import os
 import pathlib
-import subprocess
 import unittest
 
 from command_line import CommandLineTest, clean_environment, faulty, headroom
 from ddp_test import RANK as DDP_RANK
-from scripted_dispatch import RANK as DISPATCH_RANK
 from scripted_dispatch import SHORT as DISPATCH_SHORT
 from trace_files import write_trace
 
@@ -50,14 +48,12 @@ class ShowTest(CommandLineTest):
                 place = arguments.index("--") if "--" in arguments else len(arguments)
                 store = self.folder / f"{name}.db"
                 measured = headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment())
-                self.assertEqual(measured.returncode, 0, measured.stdout + measured.stderr)
-                shown = headroom("show", "@last", "--store", store)
-                self.assert_exit(shown, 0)
+                self.assert_exit(measured, 0)
+                shown = self.assert_exit(headroom("show", "@last", "--store", store), 0)
                 self.assertEqual(shown.stdout, measured.stdout)
 
     def test_a_file_of_the_schema_before_is_shown_as_it_was(self):
-        shown = headroom("show", DATA / "record_schema3.json")
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", DATA / "record_schema3.json"), 0)
         for told in (r"sleep 0.001: 0.839 x the time of true .*: inconclusive", r"no hardware counters: this machine does not",
                      r"cold runs were cold: before each of the 2,", r"env:MYCACHE  fresh folder in MYCACHE +0 +1 +1 ",
                      r"0 of 1 expectation is met, 1 inconclusive", r"add +0  5.05 µs\nadd +1  5.55 µs",
@@ -74,28 +70,22 @@ class ShowTest(CommandLineTest):
             record["notes"].append("quota: a sentence that somebody wrote")
             record["note_values"].append({"kind": "text", "text": "quota: a sentence that somebody wrote"})
         path.write_text(json.dumps(content))
-        shown = headroom("show", path)
-        self.assert_exit(shown, 0)
-        self.assertIn("quota: a sentence that somebody wrote", shown.stdout)
+        shown = self.assert_exit(headroom("show", path), 0, "quota: a sentence that somebody wrote")
         self.assertNotIn("  Q  ", shown.stdout)
 
     def test_so_is_its_markdown(self):
-        measured = faulty("fine", "--markdown", "--store", self.store)
-        self.assert_exit(measured, 0)
-        self.assertIn("| fine |", measured.stdout)
+        measured = self.assert_exit(faulty("fine", "--markdown", "--store", self.store), 0, "| fine |")
         self.assertEqual(headroom("show", "@1", "--markdown", "--store", self.store).stdout, measured.stdout)
 
     def test_a_page_is_what_report_writes(self):
         self.assert_exit(faulty("fine", "--store", self.store), 0)
         file = self.folder / "page.html"
         self.assert_exit(headroom("report", "@1", "--store", self.store, "-o", file), 0)
-        shown = headroom("show", "@1", "--html", "--store", self.store)
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", "@1", "--html", "--store", self.store), 0)
         self.assertEqual(shown.stdout, file.read_text())
         trace = write_trace(self.folder / "run.json")
         self.assert_exit(headroom("report", trace, "-o", file, "--force"), 0)
-        shown = headroom("show", trace, "--html")
-        self.assert_exit(shown, 0)
+        shown = self.assert_exit(headroom("show", trace, "--html"), 0)
         self.assertEqual(shown.stdout, file.read_text())
 
     def test_two_forms_are_one_too_many(self):
@@ -106,32 +96,24 @@ class ShowTest(CommandLineTest):
         trace = write_trace(self.folder / "run.json")
         self.assert_exit(headroom("trace", "utilization", trace, "--store", self.store), 0)
         trace.unlink()
-        shown = headroom("show", "@last", "--store", self.store)
-        self.assert_exit(shown, 0)
-        self.assertIn("utilization", shown.stdout)
-        self.assertIn("the trace itself is not read here", shown.stdout)
+        self.assert_exit(headroom("show", "@last", "--store", self.store), 0, "utilization",
+                         "the trace itself is not read here")
 
     def test_traces_of_a_job_are_shown_again_only_where_all_are_there(self):
         traces = [write_trace(self.folder / f"{name}.json") for name in "ab"]
-        measured = headroom("trace", "utilization", *traces, "--store", self.store)
-        self.assert_exit(measured, 0)
+        measured = self.assert_exit(headroom("trace", "utilization", *traces, "--store", self.store), 0)
         self.assertEqual(headroom("show", "@last", "--store", self.store).stdout, measured.stdout)
-        page = headroom("show", "@last", "--html", "--store", self.store)
-        self.assert_exit(page, 0)
+        page = self.assert_exit(headroom("show", "@last", "--html", "--store", self.store), 0)
         for trace in traces:
             self.assertIn(trace.name, page.stdout)
         traces[0].unlink()
-        shown = headroom("show", "@last", "--store", self.store)
-        self.assert_exit(shown, 0)
-        self.assertIn("the trace itself is not read here", shown.stdout)
+        self.assert_exit(headroom("show", "@last", "--store", self.store), 0, "the trace itself is not read here")
 
     def test_an_analysis_that_wrote_a_file_is_not_repeated(self):
         trace, overlay = write_trace(self.folder / "run.json"), self.folder / "overlay.json"
         self.assert_exit(headroom("trace", "critical-path", trace, "--overlay", overlay, "--store", self.store), 0)
         overlay.unlink()
-        shown = headroom("show", "@last", "--store", self.store)
-        self.assert_exit(shown, 0)
-        self.assertIn("the trace itself is not read here", shown.stdout)
+        self.assert_exit(headroom("show", "@last", "--store", self.store), 0, "the trace itself is not read here")
         self.assertFalse(overlay.exists())
 
     def test_a_trace_is_shown_by_its_summary(self):
@@ -139,8 +121,7 @@ class ShowTest(CommandLineTest):
         packed = self.folder / "run.json.gz"
         packed.write_bytes(gzip.compress(trace.read_bytes()))
         for file in (trace, packed):
-            shown = headroom("show", file)
-            self.assert_exit(shown, 0)
+            shown = self.assert_exit(headroom("show", file), 0)
             self.assertEqual(shown.stdout, headroom("trace", "summary", file, "--no-store").stdout)
 
     def test_what_is_no_result_is_refused_with_a_sentence(self):
@@ -150,8 +131,7 @@ class ShowTest(CommandLineTest):
             with self.subTest(name):
                 file = self.folder / name
                 file.write_bytes(content)
-                shown = headroom("show", file)
-                self.assertEqual(shown.returncode, 2, shown.stdout + shown.stderr)
+                shown = self.assert_exit(headroom("show", file), 2)
                 self.assertEqual(shown.stdout, "")
                 self.assertIn(name, shown.stderr)
         for what in (self.folder / "nothing", "@7", "@git:abcdef", "@what"):
@@ -166,15 +146,11 @@ class ShowTest(CommandLineTest):
         self.assertIn('\\"parts\\"', of_schema3)
         for text in (file.read_text(), of_schema3, of_schema3.replace('{\\"request', "{request")):
             file.write_text(text.replace('\\"parts\\"', '\\"part\\"').replace('"parts"', '"part"'))
-            shown = headroom("show", file)
-            self.assertEqual(shown.returncode, 2, shown.stdout)
-            self.assertIn("cache", shown.stderr)
+            self.assert_exit(headroom("show", file), 2, stderr="cache")
 
     def test_the_history_says_where_a_run_is_shown(self):
         self.assert_exit(faulty("fine", "--store", self.store), 0)
-        asked = headroom("history", "@1", "--store", self.store)
-        self.assertEqual(asked.returncode, 2)
-        self.assertIn("headroom show @1", asked.stderr)
+        self.assert_exit(headroom("history", "@1", "--store", self.store), 2, stderr="headroom show @1")
 
     def test_colours_are_asked_for(self):
         self.assert_exit(faulty("fine", "throws", "--store", self.store), 1)

@@ -33,9 +33,7 @@ class StandardStreamsTest(CommandLineTest):
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_a_runner_started_from_a_shell_says_so_too(self):
-        result = in_shell(f"'{NATIVE}' --help > /dev/full")
-        self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertIn("cannot write", result.stderr)
+        self.assert_exit(in_shell(f"'{NATIVE}' --help > /dev/full"), 2, stderr="cannot write")
 
     def test_nothing_is_written_into_a_file_that_took_the_number_of_a_closed_stream(self):
         path = self.folder / "report.json"
@@ -73,16 +71,14 @@ class StandardStreamsTest(CommandLineTest):
 
     def test_a_small_stack_is_refused(self):
         for limit, code in ((32, 2), (512, 2), (1024, 0)):
-            result = in_shell(f"ulimit -s {limit}; '{HEADROOM}' --version")
-            self.assertEqual(result.returncode, code, result.stderr)
+            result = self.assert_exit(in_shell(f"ulimit -s {limit}; '{HEADROOM}' --version"), code)
             self.assertEqual("ulimit -s 1024" in result.stderr, code == 2, result.stderr)
 
     def test_without_a_home_only_the_history_is_missing(self):
         bare = {"PATH": os.environ["PATH"]}
         report = self.report()
-        result = headroom("time", "true", "--runs", "6", env=bare)
-        self.assert_exit(result, 0)
-        self.assertIn("cannot store runs in a history: no folder for the user's data", result.stderr)
+        self.assert_exit(headroom("time", "true", "--runs", "6", env=bare), 0,
+                         stderr="cannot store runs in a history: no folder for the user's data")
         self.assert_exit(headroom("diff", report, report, env=bare), 0)
         self.assert_refused(headroom("diff", "@last", report, env=bare), "neither XDG_DATA_HOME nor HOME is set")
         self.assert_refused(headroom("roofline", report, env=bare), "no case with both FLOPs and bytes")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import unittest
 
-from command_line import BIN, BRIEF, HEADROOM, NATIVE, CommandLineTest, headroom
+from command_line import BIN, BRIEF, HEADROOM, NATIVE, CommandLineTest, headroom, run_program
 
 RUNNER = BIN / "headroom-torch-cuda"
 CUDA = BIN / "headroom-cuda"
@@ -34,8 +34,8 @@ class AbsentTorchCudaRunnerTest(CommandLineTest):
         for program in (HEADROOM, NATIVE):
             shutil.copy(program, self.folder)
         for backend in ("aten_cuda", "aten_cuda_out"):
-            result = subprocess.run([str(self.folder / "headroom"), "run", "gemv", "--backend", f"native,{backend}"],
-                                    capture_output=True, text=True, timeout=60, env=dict(os.environ, PATH="/usr/bin:/bin"))
+            result = run_program(self.folder / "headroom", "run", "gemv", "--backend", f"native,{backend}",
+                                 env=dict(os.environ, PATH="/usr/bin:/bin"))
             self.assert_refused(result, f"backend '{backend}' needs headroom-torch-cuda", "libtorch with CUDA",
                                 "docs/how-to/torch.md")
 
@@ -48,9 +48,8 @@ class LimitsOfItsDeviceTest(CommandLineTest):
         for program in (HEADROOM, NATIVE, CUDA):
             shutil.copy(program, self.folder)
         shutil.copy(NATIVE, self.folder / "headroom-torch-cuda")
-        result = subprocess.run([str(self.folder / "headroom"), "run", "--list", "--json", "-", *arguments],
-                                capture_output=True, text=True, timeout=60, env=with_driver(PATH="/usr/bin:/bin"))
-        self.assert_exit(result, 0)
+        result = self.assert_exit(run_program(self.folder / "headroom", "run", "--list", "--json", "-", *arguments,
+                                              env=with_driver(PATH="/usr/bin:/bin")), 0)
         return {offer["runner"] for offer in json.loads(result.stdout)
                 if any(one["limit"] and one["device"] == "cuda" for one in offer["experiments"])}
 
@@ -68,7 +67,7 @@ class LimitsOfItsDeviceTest(CommandLineTest):
 class TorchCudaRunnerTest(CommandLineTest):
     def assert_said(self, environment, *words):
         self.assert_refused(headroom("run", "gemv", "--backend", "aten_cuda", env=environment), *words)
-        alone = subprocess.run([str(RUNNER), "gemv"], capture_output=True, text=True, timeout=60, env=environment)
+        alone = run_program(RUNNER, "gemv", env=environment)
         self.assert_refused(alone, *words)
 
     @unittest.skipIf(pathlib.Path("/proc/driver/nvidia/version").exists(), "this machine has NVIDIA's driver")
@@ -100,10 +99,8 @@ class TorchCudaRunnerTest(CommandLineTest):
                     self.assertEqual(experiment[same], kernels[same], name)
 
     def test_a_device_that_fails_is_a_case_that_fails(self):
-        result = headroom("run", "gemv", "-a", "D=1024", "-a", "dtype=bf16", "--backend", "aten_cuda", "--no-store",
-                          "--no-limits", *BRIEF, env=with_driver())
-        self.assert_exit(result, 1)
-        self.assertIn("cudaSetDevice failed", result.stdout)
+        self.assert_exit(headroom("run", "gemv", "-a", "D=1024", "-a", "dtype=bf16", "--backend", "aten_cuda",
+                                  "--no-store", "--no-limits", *BRIEF, env=with_driver()), 1, "cudaSetDevice failed")
 
     def test_the_process_has_one_cuda_runtime(self):
         """A second, static runtime would have its own streams and errors."""

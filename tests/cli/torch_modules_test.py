@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of
+from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of, run_program
 
 TORCH = BIN / "headroom-torch"
 ROWS = "f32[4,16]"
@@ -34,8 +34,7 @@ class ModulesTest(CommandLineTest):
 
     def records(self, *arguments):
         file = self.folder / "records.json"
-        result = run(*arguments, "--json", file)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(run(*arguments, "--json", file), 0)
         return {(record["model"]["backend"], record["metric"]["name"]): record for record in records_of(file)}, result
 
     def flops(self, records, backend):
@@ -74,9 +73,8 @@ class ModulesTest(CommandLineTest):
         records, _ = self.records("--module", self.module("embedding"), "--input", "i64[2,7]:90..99")
         self.assertNotIn(("embedding", "GFLOP/s"), records)
         self.assertIn("Float[2,7,8]", records["embedding", "latency"]["model"]["extra_info"]["output"])
-        result = run("--module", self.module("embedding"), "--input", "i64[2,7]:90..110", "--seed", "3")
-        self.assert_exit(result, 1)
-        self.assertIn("index out of range", result.stdout)
+        self.assert_exit(run("--module", self.module("embedding"), "--input", "i64[2,7]:90..110", "--seed", "3"), 1,
+                         "index out of range")
 
     def test_modules_are_compared_in_the_same_rounds(self):
         records, result = self.records("--module", self.module("layers"), "--module", self.module("layers_twice"),
@@ -100,10 +98,8 @@ class ModulesTest(CommandLineTest):
             self.assertEqual(records["layers", "latency"]["model"]["extra_info"]["torch_threads"], threads)
 
     def test_started_from_a_shell_the_runner_measures_modules_itself(self):
-        result = subprocess.run([TORCH, "--module", self.module("layers"), "--input", ROWS, "--no-limits", "--no-store",
-                                 *BRIEF], capture_output=True, text=True, timeout=120)
-        self.assert_exit(result, 0)
-        self.assertIn("module input=f32[4,16]", result.stdout)
+        self.assert_exit(run_program(TORCH, "--module", self.module("layers"), "--input", ROWS, "--no-limits",
+                                     "--no-store", *BRIEF), 0, "module input=f32[4,16]")
 
     # Errors of the user: exit code 2, before anything is measured.
 
@@ -152,18 +148,15 @@ class ModulesTest(CommandLineTest):
         for name, spec, word in [("throws", ROWS, "is invalid for input of size 64"), ("nan", ROWS, "returns NaN"),
                                  ("random", ROWS, "differs from run 1")]:
             with self.subTest(module=name):
-                result = run("--module", self.module(name), "--module", self.module("layers"), "--input", spec)
-                self.assert_exit(result, 1)
-                self.assertIn(word, result.stdout)
+                result = self.assert_exit(run("--module", self.module(name), "--module", self.module("layers"),
+                                              "--input", spec), 1, word)
                 self.assertNotIn("frame #", result.stdout)
                 self.assertRegex(result.stdout, r"layers .*µs")
 
     def test_inputs_of_the_wrong_shape_or_dtype_fail_with_torchs_sentence(self):
-        result = run("--module", self.module("layers"), "--input", "f32[4,17]")
-        self.assert_exit(result, 1)
+        result = self.assert_exit(run("--module", self.module("layers"), "--input", "f32[4,17]"), 1)
         self.assertRegex(result.stdout, r"the module threw: .*(4x17 and 16x32|size mismatch)")
-        result = run("--module", self.module("layers"), "--input", "i64[4,16]")
-        self.assert_exit(result, 1)
+        result = self.assert_exit(run("--module", self.module("layers"), "--input", "i64[4,16]"), 1)
         self.assertRegex(result.stdout, r"the module threw: .*(Long|long)")
 
 
@@ -178,8 +171,7 @@ class TracesTest(CommandLineTest):
         return [event for event in json.loads(file.read_text())["traceEvents"] if event["ph"] == "X"]
 
     def test_the_trace_of_a_module_has_its_operators_with_shapes(self):
-        result = run("--module", self.layers, "--input", ROWS, "--trace", self.traces)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(run("--module", self.layers, "--input", ROWS, "--trace", self.traces), 0)
         files = list(self.traces.iterdir())
         self.assertEqual([file.name for file in files], ["module_input=f32_4,16_.layers.json"])
         self.assertIn(f"1 trace in {self.traces}", result.stderr)
@@ -190,15 +182,13 @@ class TracesTest(CommandLineTest):
             self.assertEqual(event["args"]["Input type"], ["float", "float"])
             self.assertGreater(event["dur"], 0)
             self.assertIn("External id", event["args"])
-        listed = headroom("trace", "ops", "--csv", "-", "--no-store", files[0])
-        self.assert_exit(listed, 0)
+        listed = self.assert_exit(headroom("trace", "ops", "--csv", "-", "--no-store", files[0]), 0)
         rows = csv.DictReader(line for line in listed.stdout.splitlines() if not line.startswith("#"))
         calls = {row["name"]: row["calls"] for row in rows}
         self.assertEqual(calls["aten::mm"], "2")
         self.assertEqual(calls["aten::relu"], "1")
         self.assertEqual(calls["ProfilerStep*"], "1")
-        checked = headroom("trace", "validate", files[0])
-        self.assert_exit(checked, 0)
+        self.assert_exit(headroom("trace", "validate", files[0]), 0)
         self.assert_exit(headroom("trace", files[0]), 0)
 
     def test_each_case_has_a_trace_and_a_runner_that_cannot_says_so(self):
@@ -213,8 +203,7 @@ class TracesTest(CommandLineTest):
 
     def test_the_record_names_the_trace_of_one_call(self):
         file = self.folder / "records.json"
-        result = run("--module", self.layers, "--input", ROWS, "--trace", self.traces, "--json", file)
-        self.assert_exit(result, 0)
+        self.assert_exit(run("--module", self.layers, "--input", ROWS, "--trace", self.traces, "--json", file), 0)
         latency = next(record for record in records_of(file) if record["metric"]["name"] == "latency")
         trace = Path(latency["model"]["extra_info"]["trace"])
         step = next(event for event in self.events(trace) if event["name"] == "ProfilerStep#0")
@@ -234,10 +223,8 @@ class TracesTest(CommandLineTest):
     def test_a_trace_that_cannot_be_written_costs_neither_the_samples_nor_the_file_before(self):
         self.traces.mkdir()
         (self.traces / "module_input=f32_4,16_.layers.json").mkdir()
-        result = run("--module", self.layers, "--input", ROWS, "--trace", self.traces)
-        self.assert_exit(result, 0)
-        self.assertIn("no trace of module", result.stderr)
-        self.assertIn("µs", result.stdout)
+        self.assert_exit(run("--module", self.layers, "--input", ROWS, "--trace", self.traces), 0, "µs",
+                         stderr="no trace of module")
         self.assertEqual(len(list(self.traces.iterdir())), 1)
 
 

@@ -46,8 +46,7 @@ class PackagesTest(CommandLineTest):
         """Returns notes and samples of the package, measured with its source."""
         file = self.folder / "records.json"
         asked = [word for text in inputs for word in ("--input", text)]
-        result = run("--module", self.source(name), "--module", self.package(name), *asked, "--json", file)
-        self.assert_exit(result, 0)
+        self.assert_exit(run("--module", self.source(name), "--module", self.package(name), *asked, "--json", file), 0)
         records = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
         kinds = {record["model"]["extra_info"]["module_kind"]: record for record in records}
         self.assertEqual(set(kinds), {"TorchScript", "AOTInductor"})
@@ -88,10 +87,8 @@ class PackagesTest(CommandLineTest):
                             ("f32[2,1024]", "unmatched"),
                             ("u8[1024]", "unmatched dtype"), ("f64[1024]", "unmatched dtype")]:
             with self.subTest(spec=spec):
-                result = run("--module", self.package("doubled"), "--module", self.source("doubled"), "--input", spec)
-                self.assert_exit(result, 1)
-                self.assertIn("the module threw", result.stdout)
-                self.assertIn(words, result.stdout)
+                result = self.assert_exit(run("--module", self.package("doubled"), "--module", self.source("doubled"),
+                                              "--input", spec), 1, "the module threw", words)
                 self.assertRegex(result.stdout, r"doubled.pt .*µs")
 
     def test_a_broken_package_is_refused(self):

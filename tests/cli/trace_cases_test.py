@@ -412,8 +412,7 @@ class OtherFiles(Case):
         at_once = write_trace(self.folder / "durations.json", [kernel(f"gemm{i}", 0, 100 + i, i) for i in range(20)])
         for path in (events, nodes, at_once):
             with self.subTest(path.name):
-                result = trace(path)
-                self.assert_exit(result, 0)
+                result = self.assert_exit(trace(path), 0)
                 self.assertRegex(result.stdout, "^the file has no start times")
                 self.assertNotRegex(result.stdout, "no finding|GPU busy|of span")
         self.assertRegex(trace(at_once).stdout, "gemm19 +compute +1 +119 µs")
@@ -422,9 +421,7 @@ class OtherFiles(Case):
                          "collectives", "stragglers"):
             for files in ((at_once,), (at_once, again)):
                 with self.subTest(analysis, files=len(files)):
-                    result = trace(analysis, *files)
-                    self.assert_exit(result, 0)
-                    self.assertIn("the file has no start times", result.stdout)
+                    result = self.assert_exit(trace(analysis, *files), 0, "the file has no start times")
                     self.assertNotRegex(result.stdout, r"\d %|\d ms|\d µs")
         sums = trace("kernels", at_once).stdout
         self.assertRegex(sums, "gemm19 +compute +GEMM +1 +119 µs")

@@ -29,8 +29,7 @@ def load_plant():
 @unittest.skipUnless(PLANT.exists(), "../shared/planted is not here")
 class FindingsTest(CommandLineTest):
     def findings(self, *paths, analysis="findings"):
-        run = headroom("trace", analysis, *paths, "--json", "-", "--no-store")
-        self.assertEqual(run.returncode, 0, run.stderr)
+        run = self.assert_exit(headroom("trace", analysis, *paths, "--json", "-", "--no-store"), 0)
         trace = json.loads(run.stdout)["trace"]
         found = trace["tables"]["findings"]
         # No microsecond counts twice.

@@ -13,8 +13,7 @@ FORMATS = pathlib.Path(__file__).resolve().parents[1] / "data" / "trace" / "form
 
 class Formats(CommandLineTest):
     def kernels_of(self, path):
-        result = trace("kernels", path, "--whole-names", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("kernels", path, "--whole-names", "--json", "-"), 0)
         self.assertEqual(result.stderr, "")
         return {row["name"]: row["total_ns"] for row in tables_of(result)["kernels"]}
 
@@ -28,8 +27,7 @@ class Formats(CommandLineTest):
         for name in ("kineto.pftrace", "rocprofv3.pftrace", "gpu.xplane.pb", "nsight.sqlite", "rocprofv3.json"):
             with self.subTest(name):
                 out = self.folder / f"{name}.json"
-                result = headroom("trace", "convert", FORMATS / name, out)
-                self.assert_exit(result, 0)
+                self.assert_exit(headroom("trace", "convert", FORMATS / name, out), 0)
                 json.loads(out.read_text())
                 self.assertEqual(self.kernels_of(out), self.kernels_of(FORMATS / name))
 
@@ -49,8 +47,7 @@ class Formats(CommandLineTest):
         self.assertEqual(tables_of(trace("steps", old, "--json", "-"))["steps"], steps[0])
 
     def test_memory_of_a_snapshot(self):
-        result = trace("memory", FORMATS / "snapshot_protocol5.pickle", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("memory", FORMATS / "snapshot_protocol5.pickle", "--json", "-"), 0)
         row = tables_of(result)["allocators"][0]
         self.assertEqual((row["peak_allocated_bytes"], row["peak_reserved_bytes"], row["unused_at_peak_bytes"]),
                          (16 << 20, 24 << 20, 8 << 20))
@@ -59,10 +56,8 @@ class Formats(CommandLineTest):
         chrome = self.folder / "snapshot.json"
         self.assert_exit(headroom("trace", "convert", FORMATS / "snapshot_protocol5.pickle", chrome), 0)
         for path in (FORMATS / "snapshot_protocol5.pickle", chrome):
-            result = trace("memory", path)
-            self.assert_exit(result, 0)
-            self.assertIn("of the peak 16 MiB, 14 MiB (87.5 %): train.py(12): forward", result.stdout)
-            self.assertIn("10 MiB of 24 MiB reserved are free in partly used segments", result.stdout)
+            self.assert_exit(trace("memory", path), 0, "of the peak 16 MiB, 14 MiB (87.5 %): train.py(12): forward",
+                             "10 MiB of 24 MiB reserved are free in partly used segments")
             leaks = tables_of(trace("memory", path, "--json", "-"))["leaks"]
             self.assertEqual([(row["line"], row["bytes"]) for row in leaks if row["device"] == "0"],
                              [("train.py(20): loss", 4 << 20), ("model.py(3): __init__", 2 << 20)])
@@ -71,15 +66,12 @@ class Formats(CommandLineTest):
             self.assertEqual(held["train.py(12): forward"], (14 + 3) << 20)
 
     def test_operators_of_an_execution_trace(self):
-        result = trace("ops", FORMATS / "pytorch_execution.json")
-        self.assert_exit(result, 0)
-        self.assertIn("aten::mm", result.stdout)
+        self.assert_exit(trace("ops", FORMATS / "pytorch_execution.json"), 0, "aten::mm")
 
     def test_a_folder_of_them(self):
         for rank in (0, 1):
             shutil.copy(FORMATS / "rocprofv3.pftrace", self.folder / f"rank{rank}.pftrace")
-        result = trace("kernels", self.folder)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("kernels", self.folder), 0)
         for rank in (0, 1):
             self.assertRegex(result.stdout, rf"\n +{rank} +\S+rank{rank}.pftrace +1.00 +40.0 µs ")
 

@@ -32,8 +32,7 @@ class JobPath(CommandLineTest):
             files, late, cost_ns = self.plant(seed)
             for _ in ("as they are", "apart"):
                 with self.subTest(seed=seed):
-                    result = trace("critical-path", *files, "--json", "-", "--top", "0")
-                    self.assert_exit(result, 0)
+                    result = self.assert_exit(trace("critical-path", *files, "--json", "-", "--top", "0"), 0)
                     tables = tables_of(result)
                     path = tables["job_path"]
                     self.assertEqual(path[0]["rank"], late)
@@ -54,8 +53,7 @@ class JobPath(CommandLineTest):
 
     def test_the_answer_comes_first(self):
         files, late, _ = self.plant(5)
-        result = trace("critical-path", *files)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("critical-path", *files), 0)
         self.assertNotEqual(late, 0)
         self.assertRegex(result.stdout, rf"^the job's critical path takes 12.5 ms and ends on rank 0; .* is on rank {late}, ")
         self.assertNotIn("path_stretches", result.stdout)
@@ -65,8 +63,7 @@ class JobPath(CommandLineTest):
         for case, answer in (("k1", r"is on rank 1, 5\.00 ms of that gpu compute"),
                              ("j2b_one_clock", r"rank 0, entirely on that rank: 2\.00 ms of that gpu compute")):
             with self.subTest(case=case):
-                result = trace("critical-path", SHARED.parent / "cases" / "trace" / case)
-                self.assert_exit(result, 0)
+                result = self.assert_exit(trace("critical-path", SHARED.parent / "cases" / "trace" / case), 0)
                 self.assertRegex(result.stdout.splitlines()[0], answer)
 
 
@@ -74,8 +71,7 @@ class WithoutCollectives(CommandLineTest):
     def test_ranks_have_rows_and_a_note(self):
         for rank in range(2):
             write_trace(self.folder / f"rank{rank}.json")
-        result = trace("critical-path", self.folder, "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("critical-path", self.folder, "--json", "-"), 0)
         self.assertEqual(list(tables_of(result)), ["ranks", "spread"])
         self.assertIn("no collective appears in the traces of several ranks", result.stdout)
 

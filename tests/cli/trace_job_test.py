@@ -38,8 +38,7 @@ class TraceOfAJob(CommandLineTest):
         return path
 
     def tables(self, *arguments):
-        result = headroom("trace", *arguments, "--no-store", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("trace", *arguments, "--no-store", "--json", "-"), 0)
         return json.loads(result.stdout)["trace"]["tables"]
 
     def test_the_critical_path_and_its_overlay(self):
@@ -56,9 +55,8 @@ class TraceOfAJob(CommandLineTest):
         self.assertAlmostEqual(sum(e["dur"] for e in path), 1000.0)
 
     def test_a_step_that_is_not_there(self):
-        result = headroom("trace", "critical-path", self.write("a.json"), "--step", "99", "--no-store")
-        self.assert_exit(result, 2)
-        self.assertIn("the trace has the steps 5, 6", result.stderr)
+        self.assert_exit(headroom("trace", "critical-path", self.write("a.json"), "--step", "99", "--no-store"), 2,
+                         stderr="the trace has the steps 5, 6")
 
     def test_who_waits_for_whom(self):
         ranks = [self.write("rank0.json"), self.write("rank1.json", late=300, rank=1)]
@@ -74,9 +72,8 @@ class TraceOfAJob(CommandLineTest):
         self.assertEqual((first["rank"], first["late_ns"], first["last"]), (1, 300_000, 2))
 
     def test_raw_rows_are_not_printed(self):
-        result = headroom("trace", "collectives", self.write("a.json"), "--no-store")
-        self.assert_exit(result, 0)
-        self.assertIn("communication kernels of this rank", result.stdout)
+        result = self.assert_exit(headroom("trace", "collectives", self.write("a.json"), "--no-store"), 0,
+                                  "communication kernels of this rank")
         self.assertNotIn("group_ranks", result.stdout)
         self.assertEqual(result.stdout.count("all_reduce"), 1)
 
@@ -85,9 +82,8 @@ class TraceOfAJob(CommandLineTest):
         self.assertEqual((row["op"], row["calls"], row["bound"]), ("aten::mm", 2, "memory"))
         self.assertAlmostEqual(row["gflops_per_second"], 524288 / 100_000)
         self.assertAlmostEqual(row["roof_share"], 49152 / 3350e9 / 100e-6)
-        result = headroom("trace", "roofline", self.write("a.json"), "--peaks-of", "abacus", "--no-store")
-        self.assert_exit(result, 2)
-        self.assertIn("abacus", result.stderr)
+        self.assert_exit(headroom("trace", "roofline", self.write("a.json"), "--peaks-of", "abacus", "--no-store"), 2,
+                         stderr="abacus")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import collections
 import gzip
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -55,8 +54,7 @@ class Merge(CommandLineTest):
 
     def merged(self, *files):
         out = self.folder / "merged.json"
-        result = self.merge(*files, "-o", out, "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(self.merge(*files, "-o", out, "--json", "-"), 0)
         return json.loads(out.read_text(), parse_constant=self.fail), result
 
     def test_a_merge_is_analysed_as_its_files(self):
@@ -245,16 +243,13 @@ class Merge(CommandLineTest):
         target = self.folder / "target.json"
         target.write_text("kept")
         (self.folder / "link.json").symlink_to(target)
-        result = self.merge(*self.job(), "--no-follow", "-o", self.folder / "link.json")
-        self.assert_exit(result, 2)
+        self.assert_exit(self.merge(*self.job(), "--no-follow", "-o", self.folder / "link.json"), 2)
         self.assertEqual(target.read_text(), "kept")
 
     def test_too_little_memory_is_said(self):
         events = rank_events(0, steps=15_000)
         files = [self.write(f"rank{rank}.json", events) for rank in range(2)]
-        result = self.merge(*files, "-o", self.folder / "out.json", "--max-memory", "20M")
-        self.assert_exit(result, 2)
-        self.assertIn("memory", result.stderr)
+        self.assert_exit(self.merge(*files, "-o", self.folder / "out.json", "--max-memory", "20M"), 2, stderr="memory")
         self.assertFalse((self.folder / "out.json").exists())
 
     def interrupted_merge(self, steps):
@@ -288,8 +283,7 @@ class RealRanks(CommandLineTest):
     def assert_holds_all(self, files):
         """The merge is valid and has each rank's events and GPU time."""
         out = self.folder / "merged.json.zst"
-        merging = headroom("trace", "merge", *files, "-o", out, "--json", "-")
-        self.assert_exit(merging, 0)
+        merging = self.assert_exit(headroom("trace", "merge", *files, "-o", out, "--json", "-"), 0)
         document = json.loads(merging.stdout)["trace"]
         busy, events = [], 0
         for file in files:
@@ -297,8 +291,7 @@ class RealRanks(CommandLineTest):
             events += self.counts(file)["events"]
         self.assertEqual(sum(row["events"] for row in document["tables"]["clocks"]), events)
         self.assertEqual(gpu_times(tables_of(trace("utilization", out, "--json", "-"))), busy)
-        checked = trace("validate", out, "--json", "-")
-        self.assert_exit(checked, 0)
+        checked = self.assert_exit(trace("validate", out, "--json", "-"), 0)
         wrong = [row["check"] for row in tables_of(checked)["checks"] if row["verdict"] == "wrong"]
         self.assertEqual(wrong, [])
         return document["tables"]["clocks"]

@@ -3,10 +3,9 @@
 import json
 import os
 import shutil
-import subprocess
 import unittest
 
-from command_line import BIN, CommandLineTest, headroom
+from command_line import BIN, CommandLineTest, headroom, run_program
 from trace_files import SHARED, step_events, write_trace
 
 PROGRAM = BIN / "headroom-trace-mpi"
@@ -17,9 +16,7 @@ def mpirun(processes, *arguments):
     # OpenMPI refuses root and oversubscription unless allowed.
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-    return subprocess.run([MPIRUN, "-n", str(processes), PROGRAM, *map(str, arguments), "--no-store"],
-                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
-                          env={**os.environ, **allowed})
+    return run_program(MPIRUN, "-n", processes, PROGRAM, *arguments, "--no-store", env={**os.environ, **allowed})
 
 
 @unittest.skipUnless(MPIRUN and PROGRAM.exists(), "MPI was not found: headroom-trace-mpi is not built")
@@ -57,14 +54,12 @@ class TraceMpi(CommandLineTest):
     def test_a_broken_file_of_another_process_is_said_and_the_rest_is_shown(self):
         job = self.job(3)
         (job / "rank-1.json.gz").write_text("no trace at all")
-        result = self.assert_same("utilization", job)
-        self.assert_exit(result, 2)
+        result = self.assert_exit(self.assert_same("utilization", job), 2)
         self.assertEqual(result.stderr.count("not a Chrome trace"), 1)
         self.assertIn("rank-1.json.gz", result.stderr)
 
     def test_wrong_usage_is_said_once(self):
-        result = mpirun(2, "utilisation", self.job(1))
-        self.assert_exit(result, 2)
+        result = self.assert_exit(mpirun(2, "utilisation", self.job(1)), 2)
         self.assertEqual(result.stderr.count("did you mean 'utilization'?"), 1)
         self.assertEqual(mpirun(2, "--help").stdout.count("analyses (first word"), 1)
 

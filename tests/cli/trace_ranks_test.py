@@ -19,8 +19,7 @@ class ManyRanks(CommandLineTest):
     def test_a_folder_is_a_job(self):
         self.job("job/rank-0.json", "job/rank-1.json.gz", "job/sub/rank_2.json")
         (self.folder / "job" / "notes.txt").write_text("no trace")
-        result = trace("utilization", self.folder / "job", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("utilization", self.folder / "job", "--json", "-"), 0)
         self.assertEqual(result.stderr, "")
         ranks = self.ranks(result)
         self.assertEqual(sorted(ranks), [0, 1, 2])
@@ -40,8 +39,7 @@ class ManyRanks(CommandLineTest):
 
     def test_a_pattern_is_a_job(self):
         self.job("t.10.json", "t.9.json", "other.json")
-        result = trace("utilization", self.folder / "t.*.json", "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("utilization", self.folder / "t.*.json", "--json", "-"), 0)
         files = [row["file"] for row in tables_of(result)["ranks"]]
         self.assertEqual([f.split("/")[-1] for f in files], ["t.9.json", "t.10.json"])
 
@@ -53,35 +51,28 @@ class ManyRanks(CommandLineTest):
 
     def test_ranks_that_are_not_told_or_told_twice_are_named(self):
         self.job("a.json", "b.json")
-        result = trace("utilization", self.folder, "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertIn("2 files do not name their rank", result.stderr)
+        self.assert_exit(trace("utilization", self.folder, "--json", "-"), 0, stderr="2 files do not name their rank")
         self.job("x/rank0.json", "y/rank0.json")
-        result = trace("utilization", self.folder / "x" / "rank0.json", self.folder / "y", "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertIn("both claim rank 0", result.stderr)
+        result = self.assert_exit(trace("utilization", self.folder / "x" / "rank0.json", self.folder / "y", "--json",
+                                        "-"), 0, stderr="both claim rank 0")
         self.assertEqual(sorted(self.ranks(result)), [0, 1])
 
     def test_a_process_id_is_no_rank(self):
         self.job("host_27702.1695835535123.pt.trace.json.gz", "host_27703.1695835535124.pt.trace.json.gz")
-        result = trace("utilization", self.folder, "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertIn("2 files do not name their rank", result.stderr)
+        result = self.assert_exit(trace("utilization", self.folder, "--json", "-"), 0,
+                                  stderr="2 files do not name their rank")
         self.assertEqual(sorted(self.ranks(result)), [0, 1])
 
     def test_a_file_named_twice_is_read_once(self):
         self.job("rank-0.json", "rank-1.json")
-        result = trace("utilization", self.folder / "rank-0.json", self.folder, "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertIn("named twice", result.stderr)
+        result = self.assert_exit(trace("utilization", self.folder / "rank-0.json", self.folder, "--json", "-"), 0,
+                                  stderr="named twice")
         self.assertEqual(sorted(self.ranks(result)), [0, 1])
 
     def test_a_broken_file_does_not_keep_the_others(self):
         self.job("rank-0.json", "rank-1.json")
         (self.folder / "rank-2.json").write_text("no trace at all")
-        result = trace("utilization", self.folder, "--json", "-")
-        self.assert_exit(result, 2)
-        self.assertIn("rank-2.json", result.stderr)
+        result = self.assert_exit(trace("utilization", self.folder, "--json", "-"), 2, stderr="rank-2.json")
         self.assertEqual(sorted(self.ranks(result)), [0, 1])
 
     def test_one_process_or_many_threads_give_the_same(self):
@@ -118,8 +109,7 @@ class LateRanks(CommandLineTest):
         return lambda rank, events: [{**e, "ts": e["ts"] + (apart_us if rank >= 2 else 0)} for e in events]
 
     def found(self, folder):
-        result = trace("findings", folder, "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("findings", folder, "--json", "-"), 0)
         return tables_of(result)["findings"], json.loads(result.stdout)["trace"]["notes"]
 
     def test_clocks_of_two_nodes_make_no_straggler(self):
@@ -129,9 +119,7 @@ class LateRanks(CommandLineTest):
                     folder = self.files(case, self.moved(apart_us))
                     found, _ = self.found(folder)
                     self.assertEqual({f["kind"] for f in found}, {"exposed_communication", "synchronisation"})
-                    result = trace("stragglers", folder)
-                    self.assert_exit(result, 0)
-                    self.assertIn("no straggler", result.stdout)
+                    self.assert_exit(trace("stragglers", folder), 0, "no straggler")
                     self.assertEqual([row["last"] for row in tables_of(trace("stragglers", folder, "--json", "-"))["ranks"]],
                                      [0, 0, 0, 0])
 

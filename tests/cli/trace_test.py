@@ -21,15 +21,13 @@ class OneTrace(CommandLineTest):
         self.file = write_trace(self.folder / "run.json.gz")
 
     def test_utilization_of_a_small_trace(self):
-        result = trace("utilization", self.file)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("utilization", self.file), 0)
         self.assertEqual(result.stderr, "")
         # 30 of the 90 us between the first start and the last end.
         self.assertRegex(result.stdout, r"0 .* 90.0 µs +30.0 µs +33.3 %")
 
     def test_json_has_tables_and_records(self):
-        result = trace("utilization", self.file, "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("utilization", self.file, "--json", "-"), 0)
         document = json.loads(result.stdout)
         row = document["trace"]["tables"]["devices"][0]
         self.assertEqual((row["span_ns"], row["busy_ns"], row["idle_ns"]), (90000, 30000, 60000))
@@ -41,9 +39,7 @@ class OneTrace(CommandLineTest):
 
     def test_json_file_stands_beside_the_table(self):
         path = self.folder / "out.json"
-        result = trace("utilization", self.file, "--json", path)
-        self.assert_exit(result, 0)
-        self.assertIn("33.3 %", result.stdout)
+        self.assert_exit(trace("utilization", self.file, "--json", path), 0, "33.3 %")
         self.assertEqual(json.loads(path.read_text())["trace"]["files"][0]["events"], 7)
 
     def test_csv_puts_each_table_in_a_file(self):
@@ -55,22 +51,18 @@ class OneTrace(CommandLineTest):
         self.assertEqual(others, ["out.matmul_convolution.csv", "out.within_steps.csv"])
 
     def test_csv_on_standard_output_has_all_tables(self):
-        result = trace("utilization", self.file, "--csv", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("utilization", self.file, "--csv", "-"), 0)
         keys = [line.split(":")[0] for line in result.stdout.splitlines() if line.startswith("# ")]
         self.assertEqual(keys, ["# devices", "# matmul_convolution", "# within_steps"])
 
     def test_markdown(self):
-        result = trace("utilization", self.file, "--markdown")
-        self.assert_exit(result, 0)
-        self.assertIn("### devices\n\n| device |", result.stdout)
+        self.assert_exit(trace("utilization", self.file, "--markdown"), 0, "### devices\n\n| device |")
 
     def test_pytorch_compat_prints_the_pair_alone(self):
         path = self.folder / "pair.json"
         labels = {"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}
         file = write_trace(self.folder / "labelled.json", step_events() + [labels])
-        result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", path, file)
-        self.assert_exit(result, 0)
+        self.assert_exit(trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", path, file), 0)
         self.assertEqual(json.loads(path.read_text()), {"utilization": 0.03, "mm_conv_utilization": 0.02})
         self.assertEqual(list(json.loads(path.read_text())), ["utilization", "mm_conv_utilization"])
         result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", "-", file)
@@ -80,8 +72,7 @@ class OneTrace(CommandLineTest):
         labels = {"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}
         file = write_trace(self.folder / "labelled.json", step_events() + [labels])
         before = file.read_bytes()
-        result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", file)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", file), 0)
         self.assertEqual(json.loads(result.stdout), {"utilization": 0.03, "mm_conv_utilization": 0.02})
         self.assertEqual(result.stdout, json.dumps({"utilization": 0.03, "mm_conv_utilization": 0.02}) + "\n")
         self.assertEqual(file.read_bytes(), before)
@@ -114,9 +105,7 @@ class OneTrace(CommandLineTest):
         self.assertNotIn("absent.json", result.stderr)
 
     def test_without_an_analysis_the_first_of_the_list_is_made(self):
-        default = trace(self.file)
-        self.assert_exit(default, 0)
-        self.assertIn("utili", default.stdout)
+        self.assert_exit(trace(self.file), 0, "utili")
 
     def test_every_analysis_says_first_what_is_wrong_with_the_file(self):
         events = [kernel("gemm", 10 * i, 8, i + 1) for i in range(40)]
@@ -137,20 +126,14 @@ class OneTrace(CommandLineTest):
         self.assertEqual(sum("warning: " in line for line in json.loads(both.stdout)["trace"]["answer"]), 1)
 
     def test_list_and_help(self):
-        listed = headroom("trace", "--list")
-        self.assert_exit(listed, 0)
-        self.assertIn("utilization", listed.stdout)
-        self.assertIn("--pytorch-compat", listed.stdout)
+        self.assert_exit(headroom("trace", "--list"), 0, "utilization", "--pytorch-compat")
         names = [entry["name"] for entry in json.loads(headroom("trace", "--list", "--json", "-").stdout)]
         self.assertIn("utilization", names)
-        general = headroom("trace", "--help")
-        self.assert_exit(general, 0)
+        general = self.assert_exit(headroom("trace", "--help"), 0)
         for name in names:
             with self.subTest(name):
                 self.assertIn(f"\n  {name} ", general.stdout)
-                own = headroom("trace", name, "--help")
-                self.assert_exit(own, 0)
-                self.assertIn(f"headroom trace {name} trace.json.gz", own.stdout)
+                self.assert_exit(headroom("trace", name, "--help"), 0, f"headroom trace {name} trace.json.gz")
         self.assertNotIn("--pytorch-compat", headroom("trace", "memory", "--help").stdout)
 
     def test_wrong_names_get_the_nearest_ones(self):
@@ -165,8 +148,7 @@ class OneTrace(CommandLineTest):
         self.assert_refused(trace("utilization", self.file, "--json", self.folder / "run.json.gz" / "x"), "run.json.gz")
 
     def test_options_may_come_first(self):
-        result = trace("--top", "5", "--name", "idle", "utilization", self.file, "--json", "-")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("--top", "5", "--name", "idle", "utilization", self.file, "--json", "-"), 0)
         self.assertEqual(json.loads(result.stdout)["trace"]["name"], "idle")
 
     def test_standard_input(self):
@@ -179,8 +161,7 @@ class OneTrace(CommandLineTest):
     def test_problems_are_one_line_on_standard_error(self):
         bad = kernel("broken", "soon", 1, 5)
         file = write_trace(self.folder / "bad.json", step_events() + [bad])
-        result = trace("utilization", file)
-        self.assert_exit(result, 0)
+        result = self.assert_exit(trace("utilization", file), 0)
         self.assertEqual(result.stderr.count("\n"), 1)
         offset = file.read_text().index('{"ph": "X", "cat": "kernel", "name": "broken"')
         for words in (f"{file}: 1 problem, 1 event left out", f"at byte {offset}:", "headroom trace validate"):
@@ -195,9 +176,7 @@ class OneTrace(CommandLineTest):
             self.assert_refused(result, f"'{file}': no event could be read, 2 of 3 are lost")
             self.assertIn("ts is out of range", result.stderr)
         good = write_trace(self.folder / "good.json")
-        result = trace("utilization", good, file)
-        self.assert_exit(result, 2)
-        self.assertIn("33.3 %", result.stdout)
+        self.assert_exit(trace("utilization", good, file), 2, "33.3 %")
         self.assert_exit(trace("validate", file), 1)
 
     def test_kernels_that_the_user_calls_communication(self):
@@ -205,8 +184,7 @@ class OneTrace(CommandLineTest):
         before = tables_of(trace("utilization", file, "--json", "-"))["devices"][0]
         self.assertEqual(before["exposed_communication_ns"], 0)
         for given in (["add"], ["nothing,ad?"], ["nothing", "--communication", "add*"]):
-            result = trace("utilization", "--communication", *given, file, "--json", "-")
-            self.assert_exit(result, 0)
+            result = self.assert_exit(trace("utilization", "--communication", *given, file, "--json", "-"), 0)
             self.assertEqual(tables_of(result)["devices"][0]["exposed_communication_ns"], 10000)
         self.assertIn("--communication 'nothing': no kernel name matches",
                       trace("overlap", "--communication", "nothing", file).stdout)
@@ -219,10 +197,7 @@ class OneTrace(CommandLineTest):
         whole = write_trace(self.folder / "whole.json").read_text()
         cut = self.folder / "cut.json"
         cut.write_text(whole[:whole.rindex("]")])
-        result = trace("utilization", cut)
-        self.assert_exit(result, 0)
-        self.assertIn("33.3 %", result.stdout)
-        self.assertIn(f"{cut}: the file is truncated", result.stderr)
+        self.assert_exit(trace("utilization", cut), 0, "33.3 %", stderr=f"{cut}: the file is truncated")
 
     def test_files_that_are_no_traces(self):
         empty = self.folder / "empty.json"
@@ -247,8 +222,7 @@ class Records(CommandLineTest):
         for path, slow in ((before, 1), (after, 3)):
             file = write_trace(self.folder / "run.json", step_events(slow=slow))
             self.assert_exit(trace("utilization", file, "--json", path), 0)
-        result = headroom("diff", before, after, "--metric", "utilization")
-        self.assert_exit(result, 0)
+        result = self.assert_exit(headroom("diff", before, after, "--metric", "utilization"), 0)
         # 30 of 90 us before, 70 of 90 after.
         self.assertRegex(result.stdout, r"run +0.333 +0.778 +2.333")
 
@@ -279,21 +253,18 @@ class Records(CommandLineTest):
 
     def test_a_history_that_is_asked_for_must_be_had(self):
         file = write_trace(self.folder / "run.json")
-        result = headroom("trace", "utilization", file, "--keep", env={**os.environ, "HEADROOM_STORE": str(file)})
-        self.assert_exit(result, 2)
-        self.assertIn("not kept in the history", result.stderr)
-        self.assertIn("Tesla V100", result.stdout)
-        self.assert_exit(headroom("trace", "utilization", file, env={**os.environ, "HEADROOM_STORE": str(file)}), 0)
+        no_history = {**os.environ, "HEADROOM_STORE": str(file)}
+        self.assert_exit(headroom("trace", "utilization", file, "--keep", env=no_history), 2, "Tesla V100",
+                         stderr="not kept in the history")
+        self.assert_exit(headroom("trace", "utilization", file, env=no_history), 0)
         homeless = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_DATA_HOME", "HEADROOM_STORE")}
         self.assert_exit(headroom("trace", "utilization", file, env=homeless), 0)
         self.assert_refused(headroom("trace", "utilization", file, "--keep", env=homeless), "nor HOME is set")
 
     def test_a_store_that_cannot_be_written_is_said_after_the_results(self):
         file = write_trace(self.folder / "run.json")
-        result = headroom("trace", "utilization", file, "--store", file / "h.sqlite")
-        self.assert_exit(result, 2)
-        self.assertIn("not kept in the history", result.stderr)
-        self.assertIn("Tesla V100", result.stdout)
+        self.assert_exit(headroom("trace", "utilization", file, "--store", file / "h.sqlite"), 2, "Tesla V100",
+                         stderr="not kept in the history")
 
 
 class SlowFiles(CommandLineTest):

@@ -8,7 +8,7 @@ import unittest
 from unittest import mock
 
 import headroom as hr
-from scratch import HEADROOM, ScratchTest
+from scratch import ScratchTest
 
 # "Compiling" advances a fake clock by the stated time. Only cache names matter.
 COMPILER = """
