@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flipped bits (bench/history_flips.py) and killed commands (bench/history_kills.py) never leave a wrong history that verifies."""
+"""Damaged and shared histories: flipped bits (bench/history_flips.py), killed commands (bench/history_kills.py), and 16 writers and readers of
+a file at once; those of a server are of history_server_test.py."""
 import contextlib
 import os
 import pathlib
@@ -10,6 +11,7 @@ import tempfile
 import unittest
 
 from command_line import BIN, CommandLineTest, run_program
+from history_crowd import check_crowd
 
 FLIPS = os.environ.get("HEADROOM_FLIPS", "60")
 KILLS = os.environ.get("HEADROOM_KILLS", "5")
@@ -47,6 +49,11 @@ class HistoryFlips(CommandLineTest):
             flips.place(content)
             for command in (("history", "verify"), ("history", "repair"), ("history",), ("history", "export", "-")):
                 self.assertIn(flips.call(*command)[0], (0, 1, 2), command)
+
+
+class HistoryAtOnceTest(CommandLineTest):
+    def test_writers_and_readers_of_a_file(self):
+        check_crowd(self, self.folder / "data" / "history.sqlite", {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")})
 
 
 if __name__ == "__main__":

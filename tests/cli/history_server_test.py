@@ -20,8 +20,7 @@ import urllib.request
 
 from command_line import HEADROOM, CommandLineTest, headroom
 from history_crowd import check_crowd
-from served import Served
-from site_history import fill
+from site_history import Served, fill
 
 URL = os.environ["HEADROOM_TEST_POSTGRESQL"]
 SOCKETS = re.search("host=([^&]*)", URL).group(1)

@@ -14,8 +14,7 @@ import time
 import unittest
 
 from command_line import HEADROOM, CommandLineTest, headroom
-from served import Served
-from site_history import fill, record, run_file
+from site_history import Served, fill, record, run_file
 
 
 class ServeTest(CommandLineTest):

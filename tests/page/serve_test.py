@@ -6,8 +6,7 @@ import time
 
 from page_test_case import SCREENSHOTS, PageTest, headroom, main
 from command_line import HEADROOM
-from served import Served
-from site_history import fill, record, run_file
+from site_history import Served, fill, record, run_file
 
 LEAD = "document.querySelector('[data-kind=changes] .lead').textContent"
 
