@@ -23,8 +23,7 @@ class ProgramTest(CommandLineTest):
                 self.assert_exit(headroom(*arguments), 0, "examples:")
 
     def test_no_command_shows_help_and_fails(self):
-        result = headroom()
-        self.assert_refused(result, "usage: headroom COMMAND")
+        self.assert_refused(headroom(), "usage: headroom COMMAND")
 
     def test_unknown_command(self):
         self.assert_refused(headroom("rnu"), "unknown command 'rnu'", "did you mean 'run'")

@@ -135,8 +135,7 @@ class DiffBadInputTest(CommandLineTest):
 
     def test_a_pipe_that_ends_early(self):
         command = f"'{HEADROOM}' diff '{self.good}' <(head -c 200 '{self.good}')"
-        result = run_program("bash", "-c", command)
-        self.assert_refused(result, "at byte 200")
+        self.assert_refused(run_program("bash", "-c", command), "at byte 200")
 
     def test_a_hundred_thousand_cases(self):
         many = [record(f"case{i}", "4,2,3,4,2,3,4,2,3,4") for i in range(100_000)]

@@ -27,8 +27,7 @@ class HistorySiteTest(CommandLineTest):
         self.assert_exit(headroom("history", "import", run_file(self.folder, number, records, **environment), "--store", self.store), 0)
 
     def made(self, *arguments, written, removed=0, **options):
-        result = self.assert_exit(self.make("--json", "-", *arguments, **options), 0)
-        parsed = json.loads(result.stdout)
+        parsed = json.loads(self.assert_exit(self.make("--json", "-", *arguments, **options), 0).stdout)
         self.assertEqual((parsed["written"], parsed["removed"]), (written, removed))
         return parsed
 

@@ -120,8 +120,7 @@ class HistoryTest(CommandLineTest):
 
     def test_json(self):
         self.fill()
-        result = self.assert_exit(self.history("gemv", "--json", "-"), 0)
-        series = json.loads(result.stdout)["series"]
+        series = json.loads(self.assert_exit(self.history("gemv", "--json", "-"), 0).stdout)["series"]
         self.assertEqual(len(series), 1)
         self.assertEqual(len(series[0]["values"]), 40)
         self.assertEqual([segment["first_run"] for segment in series[0]["segments"]], [1, 21])

@@ -54,10 +54,8 @@ class LlmTest(CommandLineTest):
         self.assertIn("x the time of native", result.stdout)
 
     def test_one_that_is_too_large_is_skipped_with_the_sizes(self):
-        result = headroom("run", "mixtral_8x7b_int8", "--layers", "1000000", "--no-limits", "--no-store")
-        self.assert_exit(result, 0)
-        for words in ("skipped", "of memory", "are available", "a layer takes 1.35 GiB", "--layers"):
-            self.assertIn(words, result.stdout)
+        self.assert_exit(headroom("run", "mixtral_8x7b_int8", "--layers", "1000000", "--no-limits", "--no-store"), 0,
+                         "skipped", "of memory", "are available", "a layer takes 1.35 GiB", "--layers")
         for absurd in (["--layers", str(2**62)], ["--prompt-len", str(2**62)]):
             self.assert_exit(headroom("run", "mixtral_8x7b_int8", *absurd, "--no-limits", "--no-store"), 0, "skipped")
 
@@ -161,10 +159,8 @@ class LlmModelsTest(CommandLineTest):
         self.assertEqual(dict(record["axes"])["prompt_len"], 7)
 
     def test_what_does_not_fit_is_skipped_with_the_sizes(self):
-        result = headroom("run", "llm.decode", "--model", self.model, "--context", str(2**40), *RUN)
-        self.assert_exit(result, 0)
-        for words in ("skipped", "with a margin of 5 %", "keys and values 512 TiB", "are available", "a layer takes"):
-            self.assertIn(words, result.stdout)
+        self.assert_exit(headroom("run", "llm.decode", "--model", self.model, "--context", str(2**40), *RUN), 0,
+                         "skipped", "with a margin of 5 %", "keys and values 512 TiB", "are available", "a layer takes")
 
     def test_files_that_are_wrong(self):
         whole = self.model.read_bytes()

@@ -186,8 +186,7 @@ class ReaderProperties(CommandLineTest):
 
     def assert_records_are_counted(self, path, text):
         """--all-metrics has a row for each."""
-        shown = self.assert_exit(headroom("show", path, "--json", "-"), 0)
-        records = json.loads(shown.stdout)["records"]
+        records = json.loads(self.assert_exit(headroom("show", path, "--json", "-"), 0).stdout)["records"]
         identities = Counter(json.dumps([record[key] for key in ("benchmark", "model", "axes", "device", "threads")] +
                                         [record["metric"]["name"]], sort_keys=True) for record in records)
         self.assertEqual(max(identities.values()), 1, "what diff and history pair by is unique")

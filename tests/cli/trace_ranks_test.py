@@ -248,8 +248,7 @@ class JobPath(CommandLineTest):
             files, late, cost_ns = self.plant(seed)
             for _ in ("as they are", "apart"):
                 with self.subTest(seed=seed):
-                    result = self.assert_exit(trace("critical-path", *files, "--json", "-", "--top", "0"), 0)
-                    tables = tables_of(result)
+                    tables = tables_of(self.assert_exit(trace("critical-path", *files, "--json", "-", "--top", "0"), 0))
                     path = tables["job_path"]
                     self.assertEqual(path[0]["rank"], late)
                     for before, after in zip(path, path[1:]):

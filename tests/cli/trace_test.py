@@ -27,8 +27,7 @@ class OneTrace(CommandLineTest):
         self.assertRegex(result.stdout, r"0 .* 90.0 µs +30.0 µs +33.3 %")
 
     def test_json_has_tables_and_records(self):
-        result = self.assert_exit(trace("utilization", self.file, "--json", "-"), 0)
-        document = json.loads(result.stdout)
+        document = json.loads(self.assert_exit(trace("utilization", self.file, "--json", "-"), 0).stdout)
         row = document["trace"]["tables"]["devices"][0]
         self.assertEqual((row["span_ns"], row["busy_ns"], row["idle_ns"]), (90000, 30000, 60000))
         self.assertEqual(document["trace"]["analysis"], "utilization")
