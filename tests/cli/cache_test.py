@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, headroom, records_of
+from command_line import CommandLineTest, headroom, records_of
 
 PARITY = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "parity" / "cachebench"
 # Models that fail in the recorded runs.
@@ -108,15 +108,7 @@ class CacheFaultsTest(CommandLineTest):
         return headroom("cache", "--no-store", *arguments, env=self.environment, **options)
 
     def start(self, *arguments):
-        return subprocess.Popen([HEADROOM, "cache", "--no-store", *map(str, arguments)], env=self.environment,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def wait_for(self, path):
-        for _ in range(3000):
-            if path.exists():
-                return
-            time.sleep(0.01)
-        self.fail(f"{path} did not appear")
+        return super().start("cache", "--no-store", *arguments, env=self.environment)
 
 
 class FailingModelsTest(CacheFaultsTest):
@@ -210,7 +202,7 @@ class EndedRunsTest(CacheFaultsTest):
         suite = self.write_suite(SUITE.format(models='"first", "second"',
                                               faults='if test "{model}" = second; then sleep 5; fi'))
         process = self.start("--suite", suite, "--output", self.output, "--json", self.records, "--repeat", 1)
-        self.wait_for(self.output)
+        self.wait_for(self.output.exists)
         process.kill()
         process.communicate(timeout=10)
         self.assertEqual({record["model"]["name"] for record in json.loads(self.output.read_text())}, {"first"})
@@ -224,12 +216,8 @@ class EndedRunsTest(CacheFaultsTest):
         suite = self.write_suite(SUITE.format(models='"first", "second"',
                                               faults='if test "{model}" = second; then sleep 600; fi'))
         process = self.start("--suite", suite, "--output", self.output, "--json", self.records, "--repeat", 1)
-        self.wait_for(self.output)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130, stderr)
-        self.assertIn("interrupted", stderr)
-        self.assertIn("first", stdout)
+        self.wait_for(self.output.exists)
+        self.assert_ends(process, 130, "first", signal_number=signal.SIGINT, stderr="interrupted")
         self.assertEqual({record["model"]["name"] for record in json.loads(self.output.read_text())}, {"first"})
 
     def set_aside(self, before_sleeping=""):
@@ -241,7 +229,7 @@ class EndedRunsTest(CacheFaultsTest):
         process = self.start("--layer", f"folder:{self.cached}", "--repeat", 1, "--", "sh", "-c",
                              f"test ! -e {self.cached}/precious || exit 9; echo new > {self.cached}/new; "
                              f"{before_sleeping} touch {started}; sleep 5")
-        self.wait_for(started)
+        self.wait_for(started.exists)
         self.assertFalse((self.cached / "precious").exists())
         return process
 
@@ -250,10 +238,7 @@ class EndedRunsTest(CacheFaultsTest):
         self.assertEqual((self.cached / "precious").read_text(), "precious")
 
     def test_a_folder_is_put_back_on_ctrl_c(self):
-        process = self.set_aside()
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130)
+        self.assert_ends(self.set_aside(), 130, signal_number=signal.SIGINT)
         self.assert_back()
 
     def test_a_folder_is_put_back_however_often_ctrl_c_is_pressed(self):
@@ -261,17 +246,13 @@ class EndedRunsTest(CacheFaultsTest):
         for _ in range(3):
             process.send_signal(signal.SIGINT)
             time.sleep(0.05)
-        process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130)
+        self.assert_ends(process, 130)
         self.assert_back()
 
     def test_a_folder_is_put_back_when_the_terminal_goes_away(self):
         for number in (signal.SIGHUP, signal.SIGTERM):
             with self.subTest(number):
-                process = self.set_aside()
-                process.send_signal(number)
-                process.communicate(timeout=30)
-                self.assertEqual(process.returncode, 130)
+                self.assert_ends(self.set_aside(), 130, signal_number=number)
                 self.assert_back()
                 (self.cached / "precious").unlink()
                 self.cached.rmdir()

@@ -6,11 +6,10 @@ import pathlib
 import re
 import resource
 import signal
-import subprocess
 import time
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, headroom, records_of
+from command_line import CommandLineTest, headroom, records_of
 
 FEW = ["--no-store", "--max-rounds", "8", "--min-time", "0"]
 
@@ -37,13 +36,6 @@ def kill_processes_with(text):
 
 def children_of(pid):
     return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def soon(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
 
 
 class CommandFaultsTest(CommandLineTest):
@@ -98,7 +90,7 @@ class CommandFaultsTest(CommandLineTest):
         mark = f"31{os.getpid()}"
         self.assert_exit(headroom("ab", *FEW, "--timeout", "300ms", "--shell", f"sleep {mark} & wait", "true"), 1,
                          "timed out")
-        self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
+        self.wait_for(lambda: not processes_with(f"sleep {mark}"))
 
     def test_a_daemon_that_keeps_the_pipes_open_does_not_hang_us(self):
         mark = f"32{os.getpid()}"
@@ -130,7 +122,7 @@ class CommandFaultsTest(CommandLineTest):
             notes = {record["model"]["name"] for record in records_of(path) for note in record["notes"] if "left running" in note}
             self.assertEqual(len(notes), 1, "the other command left nothing")
             kill_processes_with(f"sleep {mark}")
-            self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
+            self.wait_for(lambda: not processes_with(f"sleep {mark}"))
 
     def test_floods_take_no_memory(self):
         # 10 GB in the long form.
@@ -156,22 +148,12 @@ class CommandFaultsTest(CommandLineTest):
 
 
 class InterruptTest(CommandLineTest):
-    def start(self, *arguments):
-        process = subprocess.Popen([HEADROOM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True)
-        self.addCleanup(lambda: process.poll() is None and process.kill())
-        return process
-
     def test_ctrl_c_keeps_what_was_measured_and_cleans_up(self):
         path, count, cleaned = self.folder / "records.json", self.folder / "count", self.folder / "cleaned"
         process = self.start("ab", "--no-store", "--precision", "0.0001%", "--json", path, "--cleanup", f"touch {cleaned}",
                              "--shell", f"echo x >> {count}", "sleep 0.01")
-        self.assertTrue(soon(lambda: count.exists() and len(count.read_text()) > 20))
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted", stderr)
-        self.assertIn("sleep 0.01", stdout)
+        self.wait_for(lambda: count.exists() and len(count.read_text()) > 20)
+        self.assert_ends(process, 130, "sleep 0.01", signal_number=signal.SIGINT, stderr="interrupted")
         latency = records_of(path)[0]
         self.assertEqual(latency["stop"], "interrupted")
         self.assertGreater(len(latency["samples"][0]["values"]), 5)
@@ -181,24 +163,20 @@ class InterruptTest(CommandLineTest):
         ready, told = self.folder / "ready", self.folder / "told"
         process = self.start("time", "--no-store", "--shell",
                              f"trap 'touch {told}; exit 1' INT; touch {ready}; while :; do sleep 0.02; done")
-        self.assertTrue(soon(ready.exists))
-        process.send_signal(signal.SIGINT)
-        stdout, _ = process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 130)
+        self.wait_for(ready.exists)
+        self.assert_ends(process, 130, "skipped", signal_number=signal.SIGINT)
         self.assertTrue(told.exists())
-        self.assertIn("skipped", stdout)
 
     def test_ctrl_c_ends_a_command_that_does_not_listen(self):
         mark, ready = f"33{os.getpid()}", self.folder / "ready"
         process = self.start("time", "--no-store", "--shell",
                              f"trap '' INT TERM; touch {ready}; while :; do sleep {mark}; done")
-        self.assertTrue(soon(ready.exists))
+        self.wait_for(ready.exists)
         for _ in range(3):
             process.send_signal(signal.SIGINT)
             time.sleep(0.05)
-        process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130)
-        self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
+        self.assert_ends(process, 130)
+        self.wait_for(lambda: not processes_with(f"sleep {mark}"))
 
 
 class LeftoversTest(CommandLineTest):
@@ -210,8 +188,8 @@ class LeftoversTest(CommandLineTest):
         script = f"sleep {mark} & sleep {mark}"
         # A failed command is not repeated, so each run needs another command.
         commands = [f"{script} # {i}" for i in range(runs)]
-        process = subprocess.Popen([HEADROOM, "ab", "--no-store", "--timeout", "5ms", "--shell", *commands],
-                                   stdout=subprocess.PIPE, text=True, env=dict(os.environ, TMPDIR=str(temporary)))
+        process = self.start("ab", "--no-store", "--timeout", "5ms", "--shell", *commands, stderr=None,
+                             env=dict(os.environ, TMPDIR=str(temporary)))
         descriptors, children = [], []
         while process.poll() is None:
             try:
@@ -220,12 +198,10 @@ class LeftoversTest(CommandLineTest):
             except OSError:
                 break
             time.sleep(0.002)
-        stdout, _ = process.communicate(timeout=600)
-        self.assertEqual(process.returncode, 1)
-        self.assertEqual(stdout.count("    timed out"), runs)
+        self.assertEqual(self.assert_ends(process, 1, timeout=600).stdout.count("    timed out"), runs)
         self.assertLessEqual(max(children), 1, "one child at any time, no zombie beside it")
         self.assertLess(max(descriptors), 24)
-        self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
+        self.wait_for(lambda: not processes_with(f"sleep {mark}"))
         self.assertEqual(list(temporary.iterdir()), [])
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of the command line."""
+import contextlib
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
 import time
@@ -31,6 +33,12 @@ def run_program(*command, **options):
 
 def headroom(*arguments, **options):
     return run_program(HEADROOM, *arguments, **options)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
 
 
 LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -70,6 +78,36 @@ class CommandLineTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         os.environ["HEADROOM_TEST"] = folder.name  # marks the processes of this test
 
+    def script(self, name, text):
+        """Writes an executable shell script below the test's folder and returns its path."""
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
+
+    def start(self, *arguments, **options):
+        """Starts headroom, which ends with the test."""
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen([HEADROOM, *map(str, arguments)], **{**pipes, **options})
+        self.addCleanup(lambda: process.poll() is None and (process.kill(), process.communicate()))
+        return process
+
+    def wait_for(self, condition, process=None, seconds=60):
+        end = time.monotonic() + seconds
+        while not condition():
+            if process:
+                self.assertIsNone(process.poll(), "ended too early")
+            self.assertLess(time.monotonic(), end, "waited in vain")
+            time.sleep(0.01)
+
+    def assert_ends(self, process, code, *words, signal_number=None, timeout=60, stderr=()):
+        """Like assert_exit, of a process that was started and is sent a signal."""
+        if signal_number is not None:
+            process.send_signal(signal_number)
+        output = process.communicate(timeout=timeout)
+        return self.assert_exit(subprocess.CompletedProcess(process.args, process.returncode, *output), code, *words,
+                                stderr=stderr)
+
     def running(self):
         """Returns the live processes of this test."""
         mark, found = f"HEADROOM_TEST={self.folder}".encode(), []
@@ -83,9 +121,8 @@ class CommandLineTest(unittest.TestCase):
 
     def assert_nothing_runs(self, seconds=5):
         """Allows killed processes a moment to end."""
-        end = time.monotonic() + seconds
-        while self.running() and time.monotonic() < end:
-            time.sleep(0.02)
+        with contextlib.suppress(AssertionError):
+            self.wait_for(lambda: not self.running(), seconds=seconds)
         self.assertEqual(self.running(), [])
 
     def assert_exit(self, result, code, *words, stderr=()):

@@ -1,35 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`headroom ddp` on scripted ranks."""
 import json
-import os
 import pathlib
 import signal
-import socket
-import subprocess
 import time
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, headroom, records_of, run_program
+from command_line import HEADROOM, CommandLineTest, clean_environment, free_port, headroom, records_of, run_program
 
 RANK = pathlib.Path(__file__).with_name("scripted_rank.py")
 SHORT = ["--runner", RANK, "--iters", "8", "--warmup", "1", "--no-store"]
-LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
-def clean_environment(**more):
-    kept = {name: value for name, value in os.environ.items()
-            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
-    return {**kept, **more}
-
-
-def ddp(*arguments, timeout=60, env=None, **variables):
-    return headroom("ddp", *SHORT, *arguments, timeout=timeout, env=env or clean_environment(**variables))
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def ddp(*arguments, **variables):
+    return headroom("ddp", *SHORT, *arguments, env=clean_environment(**variables))
 
 
 class DdpTest(CommandLineTest):
@@ -212,18 +196,11 @@ class FaultTest(CommandLineTest):
     def test_an_interrupt_keeps_what_was_measured(self):
         file = self.folder / "report.json"
         begun = self.folder / "begun"
-        program = subprocess.Popen([HEADROOM, "ddp", *map(str, SHORT), "--ranks", "2", "--iters", "10000", "--json", str(file)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=clean_environment(SCRIPTED_BEGUN=str(begun)))
-        self.addCleanup(program.kill)
-        while not begun.exists():
-            self.assertIsNone(program.poll(), "ended too early")
-            time.sleep(0.05)
-        program.send_signal(signal.SIGINT)
-        stdout, stderr = program.communicate(timeout=30)
-        self.assertEqual(program.returncode, 130, stderr)
-        self.assertIn("interrupted", stderr)
-        self.assertRegex(stdout, r"(?m)^no ddp ")
+        program = self.start("ddp", *SHORT, "--ranks", "2", "--iters", "10000", "--json", file,
+                             env=clean_environment(SCRIPTED_BEGUN=str(begun)))
+        self.wait_for(begun.exists, program)
+        result = self.assert_ends(program, 130, signal_number=signal.SIGINT, stderr="interrupted")
+        self.assertRegex(result.stdout, r"(?m)^no ddp ")
         self.assertTrue(json.loads(file.read_text())["benchmark_results"])
 
     def test_two_programs_are_compared_step_by_step(self):
@@ -241,14 +218,10 @@ class FaultTest(CommandLineTest):
 
 class LauncherTest(CommandLineTest):
     def launch(self, *arguments_of_rank):
-        port = str(free_port())
-        programs = []
-        for rank, arguments in enumerate(arguments_of_rank):
-            env = clean_environment(RANK=str(rank), WORLD_SIZE=str(len(arguments_of_rank)), LOCAL_RANK=str(rank),
-                                    MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-            programs.append(subprocess.Popen([HEADROOM, "ddp", *map(str, SHORT), *arguments], stdout=subprocess.PIPE,
-                                             stderr=subprocess.PIPE, text=True, env=env))
-            self.addCleanup(programs[-1].kill)
+        port = free_port()
+        programs = [self.start("ddp", *SHORT, *arguments, env=clean_environment(
+            RANK=str(rank), WORLD_SIZE=str(len(arguments_of_rank)), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",
+            MASTER_PORT=port)) for rank, arguments in enumerate(arguments_of_rank)]
         outputs = [program.communicate(timeout=60) for program in programs]
         return [(program.returncode, *output) for program, output in zip(programs, outputs)]
 

@@ -11,18 +11,12 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, headroom, records_of, run_program
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program
 
 RANK = BIN / "headroom-torch-rank"
 # About 0.1 s per iteration.
 SMALL = ["--batch-size", "2", "--image-size", "32", "--no-store"]
-LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 DIFF = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "seeds" / "000_a479e36eaa3810a0.txt"
-
-
-def clean_environment():
-    return {name: value for name, value in os.environ.items()
-            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
 
 
 def ddp(*arguments, timeout=240):
@@ -141,36 +135,31 @@ class DdpTorchTest(CommandLineTest):
         """The error if a rank is lost `delay` seconds after the start or (`in_step`) the first model."""
         file = self.folder / "report.json"
         file.unlink(missing_ok=True)
-        program = subprocess.Popen([HEADROOM, "ddp", *SMALL, "--ranks", "2", "--model", "mlp,transformer", "--iters",
-                                    "40", "--warmup", "1", "--timeout", "5s", "--json", str(file)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
-        self.addCleanup(program.kill)
+        program = self.start("ddp", *SMALL, "--ranks", "2", "--model", "mlp,transformer", "--iters", "40", "--warmup", "1",
+                             "--timeout", "5s", "--json", file, env=clean_environment())
         ranks = self.ranks_of(program)
-        while in_step and not steps_in(file):  # the first model's steps are reported together
-            self.assertIsNone(program.poll(), "ended too early")
-            time.sleep(0.02)
+        self.wait_for(lambda: not in_step or steps_in(file), program)  # the first model's steps are reported together
         time.sleep(delay)
         victim = random.randrange(2)
         os.kill(ranks[victim], signal_number)
         began = time.monotonic()
-        stdout, stderr = program.communicate(timeout=60)
+        result = self.assert_ends(program, 2)
         self.assertLess(time.monotonic() - began, 5 + 5)
-        self.assertEqual(program.returncode, 2, stderr)
         for rank in ranks:
             self.assertFalse(os.path.exists(f"/proc/{rank}"), "a rank was left")
         if in_step:
             self.assertEqual(steps_in(file)[0]["ranks"], [0], "what was measured is lost")
-        return victim, stdout, stderr
+        return victim, result.stderr
 
     def test_a_rank_that_is_killed_at_any_moment_is_named(self):
         for kill in range(int(os.environ.get("HEADROOM_KILLS", "2"))):
             in_step, delay = kill % 2 == 1, random.uniform(0, 1)
             with self.subTest(kill=kill, in_step=in_step, delay=delay):
-                victim, _, stderr = self.lose(signal.SIGKILL, delay, in_step)
+                victim, stderr = self.lose(signal.SIGKILL, delay, in_step)
                 self.assertIn(f"rank {victim} of 2 was killed by signal 9", stderr)
 
     def test_a_rank_that_sleeps_is_named_within_the_time_out(self):
-        victim, _, stderr = self.lose(signal.SIGSTOP, 0.5, True)
+        victim, stderr = self.lose(signal.SIGSTOP, 0.5, True)
         self.assertIn(f"rank {victim} is stopped by a signal", stderr)
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")

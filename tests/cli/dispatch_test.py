@@ -5,12 +5,11 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from command_line import HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program, shape_of
+from command_line import HEADROOM, CommandLineTest, clean_environment, free_port, headroom, records_of, run_program, shape_of
 from scripted_dispatch import RANK, SHORT, dispatch, ranks_left
 
 
@@ -142,23 +141,15 @@ class ExpectationTest(CommandLineTest):
 class LauncherTest(CommandLineTest):
     def under_variables(self, size, *arguments, **variables):
         """Starts the programs as a launcher does."""
-        programs = []
-        for rank in range(size):
-            environment = clean_environment(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank),
-                                            LOCAL_WORLD_SIZE=str(size), **variables)
-            programs.append(subprocess.Popen([HEADROOM, "dispatch", *map(str, SHORT), *map(str, arguments)],
-                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment))
+        programs = [self.start("dispatch", *SHORT, *arguments, env=clean_environment(
+            RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(size), **variables))
+                    for rank in range(size)]
         return [(program, *program.communicate(timeout=60)) for program in programs]
-
-    def free_port(self):
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            return str(listener.getsockname()[1])
 
     def test_rank_0_reports_for_all_and_the_others_are_silent(self):
         file = self.folder / "records.json"
         done = self.under_variables(3, "--op", "add", "--json", file, MASTER_ADDR="127.0.0.1",
-                                    MASTER_PORT=self.free_port())
+                                    MASTER_PORT=free_port())
         self.assertEqual([program.returncode for program, _, _ in done], [0, 0, 0], done)
         self.assertIn("hit ±95 %", done[0][1])
         for _, stdout, stderr in done[1:]:
@@ -259,55 +250,35 @@ class FaultTest(CommandLineTest):
 
 
 class InterruptTest(CommandLineTest):
+    ENDLESS = ("--max-time", "100s", "--cycles", "100000")
+
+    def start(self, *arguments, **variables):
+        return super().start("dispatch", "--runner", RANK, "--no-store", "--op", "add", *arguments,
+                             env=clean_environment(**variables))
+
     def test_ctrl_c_keeps_what_was_measured(self):
         file, begun = self.folder / "records.json", self.folder / "begun"
-        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
-                                    "100s", "--cycles", "100000", "--json", str(file)], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=clean_environment(SCRIPTED_BEGUN=str(begun)))
-        self.addCleanup(program.kill)
-        while not begun.exists():  # some cycles have run
-            self.assertIsNone(program.poll(), "ended too early")
-            time.sleep(0.02)
-        program.send_signal(signal.SIGINT)
-        stdout, stderr = program.communicate(timeout=20)
-        self.assertEqual(program.returncode, 130, stderr)
-        self.assertIn("hit ±95 %", stdout)
-        self.assertIn("interrupted", stderr)
+        program = self.start(*self.ENDLESS, "--json", file, SCRIPTED_BEGUN=str(begun))
+        self.wait_for(begun.exists, program)  # some cycles have run
+        self.assert_ends(program, 130, "hit ±95 %", signal_number=signal.SIGINT, stderr="interrupted")
         self.assertTrue(records_of(file))
         self.assertEqual(ranks_left(), [])
 
     def test_ctrl_c_before_the_first_sample_promises_no_results(self):
         file = self.folder / "records.json"
-        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--json", str(file)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=clean_environment(SCRIPTED_RANK="hang:2:start"))
-        self.addCleanup(program.kill)
-        while not ranks_left():
-            self.assertIsNone(program.poll(), "ended too early")
-            time.sleep(0.02)
-        program.send_signal(signal.SIGINT)
-        stdout, stderr = program.communicate(timeout=20)
-        self.assertEqual((program.returncode, stdout), (130, ""), stderr)
-        self.assertIn("interrupted before anything was measured", stderr)
+        program = self.start("--json", file, SCRIPTED_RANK="hang:2:start")
+        self.wait_for(ranks_left, program)
+        result = self.assert_ends(program, 130, signal_number=signal.SIGINT,
+                                  stderr="interrupted before anything was measured")
+        self.assertEqual(result.stdout, "")
         self.assertFalse(file.exists())
 
     def test_no_rank_outlives_a_command_line_that_is_killed(self):
-        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
-                                    "100s", "--cycles", "100000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   env=clean_environment())
-        self.addCleanup(program.kill)
-        for _ in range(200):
-            if len(ranks_left()) == 4:
-                break
-            time.sleep(0.05)
-        self.assertEqual(len(ranks_left()), 4)
+        program = self.start(*self.ENDLESS)
+        self.wait_for(lambda: len(ranks_left()) == 4)
         program.kill()
-        program.wait(timeout=20)
-        for _ in range(100):
-            if not ranks_left():
-                break
-            time.sleep(0.05)
-        self.assertEqual(ranks_left(), [])
+        program.communicate(timeout=20)
+        self.wait_for(lambda: not ranks_left())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program, shape_of
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, free_port, headroom, records_of, run_program, shape_of
 
 RANK = BIN / "headroom-torch-rank"
 TORCHRUN = os.environ.get("HEADROOM_TORCHRUN") or shutil.which("torchrun")
@@ -79,30 +79,22 @@ class DispatchTorchTest(CommandLineTest):
         self.assertIn("leave --backend out", result.stderr)
 
     def lose_a_rank(self, signal_number, timeout):
-        program = subprocess.Popen([HEADROOM, "dispatch", "--op", "add", "--ranks", "2", "--cycles", "1000000", "--max-time",
-                                    "300s", "--timeout", timeout, "--no-store"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=clean_environment())
-        self.addCleanup(program.kill)
-        for _ in range(600):
-            ranks = children_of(program.pid)
-            if len(ranks) == 2:
-                break
-            time.sleep(0.05)
+        program = self.start("dispatch", "--op", "add", "--ranks", "2", "--cycles", "1000000", "--max-time", "300s",
+                             "--timeout", timeout, "--no-store", env=clean_environment())
+        self.wait_for(lambda: len(children_of(program.pid)) == 2)
+        ranks = children_of(program.pid)
         time.sleep(2.5)  # starting takes about a second
         os.kill(ranks[1], signal_number)
-        stdout, stderr = program.communicate(timeout=90)
-        self.assertEqual(program.returncode, 2, stderr)
+        stderr = self.assert_ends(program, 2, timeout=90).stderr
         for rank in ranks:
             self.assertFalse(os.path.exists(f"/proc/{rank}"), "a rank was left")
-        return stdout, stderr
+        return stderr
 
     def test_a_rank_that_is_killed_is_named(self):
-        _, stderr = self.lose_a_rank(signal.SIGKILL, "60s")
-        self.assertIn("rank 1 of 2 was killed by signal 9", stderr)
+        self.assertIn("rank 1 of 2 was killed by signal 9", self.lose_a_rank(signal.SIGKILL, "60s"))
 
     def test_a_rank_that_is_stopped_is_named_within_the_time_out(self):
-        _, stderr = self.lose_a_rank(signal.SIGSTOP, "6s")
-        self.assertIn("rank 1 is stopped by a signal", stderr)
+        self.assertIn("rank 1 is stopped by a signal", self.lose_a_rank(signal.SIGSTOP, "6s"))
 
     def records_under(self, *launcher):
         """Compares the shape of records with and without the launcher."""
@@ -119,11 +111,8 @@ class DispatchTorchTest(CommandLineTest):
 
     @unittest.skipUnless(TORCHRUN, "no torchrun here: neither in PATH nor named by HEADROOM_TORCHRUN")
     def test_under_torchrun_the_records_are_the_same(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
         # Under Python 3.11 the torchrun of 1.13 needs a redirection: that of a rank that does not exist.
-        self.records_under(TORCHRUN, "--nproc_per_node=4", f"--master_port={port}", "--redirects=4:1", "--tee=4:1",
+        self.records_under(TORCHRUN, "--nproc_per_node=4", f"--master_port={free_port()}", "--redirects=4:1", "--tee=4:1",
                            "--no_python")
 
 

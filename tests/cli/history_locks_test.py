@@ -13,7 +13,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from command_line import BRIEF, FAULTY, HEADROOM, CommandLineTest, headroom
+from command_line import BRIEF, FAULTY, CommandLineTest, headroom
 
 LOCKS = int(os.environ.get("HEADROOM_LOCKS", "1"))
 # Limit on ending after Ctrl-C.
@@ -48,13 +48,7 @@ class HistoryLocks(CommandLineTest):
         return self.lock("PRAGMA locking_mode = EXCLUSIVE", "PRAGMA user_version")
 
     def start(self, *words):
-        process = subprocess.Popen([HEADROOM, *map(str, words), "--store", self.store], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   stdin=subprocess.DEVNULL, text=True, env=self.environment)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
+        return super().start(*words, "--store", self.store, env=self.environment)
 
     def interrupt(self, process):
         """One Ctrl-C; returns what was printed, the exit code, and the seconds that it took."""
@@ -134,10 +128,8 @@ class HistoryLocks(CommandLineTest):
         self.lock_out_readers()
         start = time.monotonic()
         process = self.start("serve", "--port", "0")
-        _, error = process.communicate(timeout=60)
+        self.assert_ends(process, 2, stderr="is locked: another process holds it")
         self.assertLess(time.monotonic() - start, 5)
-        self.assertEqual(process.returncode, 2)
-        self.assertIn("is locked: another process holds it", error)
 
     def test_pipes_among_journals_and_runs_that_wait_hang_nothing(self):
         journals = self.folder / "state" / "headroom" / "journal"

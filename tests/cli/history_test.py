@@ -8,13 +8,7 @@ import time
 import unittest
 
 from command_line import BRIEF, FAULTY, HEADROOM, CommandLineTest, headroom
-
-
-def record(name, value, unit="us", metric="latency", direction="lower"):
-    return {"benchmark": {"name": "headroom"}, "model": {"name": name, "backend": "native"},
-            "metric": {"name": metric, "unit": unit, "direction": direction, "value": value},
-            "axes": {"D": "64"}, "device": "cpu", "threads": 2, "outcome": {"kind": "measured"}, "environment": 0,
-            "interval": {"low": value * 0.99, "high": value * 1.01, "confidence": 0.95}}
+from site_history import fill, record, run_file
 
 
 class HistoryTest(CommandLineTest):
@@ -22,26 +16,14 @@ class HistoryTest(CommandLineTest):
         super().setUp()
         self.store = self.folder / "store" / "history.sqlite"
 
-    def write_run(self, number, records, fingerprint="machine-a", sha="a" * 40, timestamp=True):
-        environment = {"fingerprint": fingerprint, "git_sha": sha, "headroom_version": "0.1.0",
-                       "command": ["headroom", "run", "gemv"]}
-        if timestamp:
-            environment["timestamp"] = 1790000000 + 3600 * number
-        path = self.folder / f"run{number}{fingerprint}.json"
-        path.write_text(json.dumps({"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment],
-                                    "records": records}))
-        return path
+    def write_run(self, number, records, *more, **options):
+        return run_file(self.folder, number, records, *more, **options)
 
     def history(self, *arguments, store=None, **options):
         return headroom("history", *arguments, "--store", store or self.store, **options)
 
-    def fill(self, runs=40, change=20):
-        """gemv takes 10 us, and 12 us from run `change` on; layer_norm stays."""
-        files = [self.write_run(i, [record("gemv", (10 if i < change else 12) + i * 7 % 11 / 100),
-                                    record("layer_norm", 5 + i * 5 % 7 / 100)],
-                                sha=("a" if i < change else "b") * 40) for i in range(runs)]
-        self.assert_exit(self.history("import", *files), 0, f"{runs} runs added")
-        return files
+    def fill(self, **how):
+        fill(self.folder, self.store, **how)
 
     def test_overview(self):
         self.fill()
@@ -271,7 +253,10 @@ class HistoryTest(CommandLineTest):
         self.assert_refused(self.history("import", empty), "none of 1 files can be read", "broken.json")
 
     def test_import_of_a_file_that_tells_no_time(self):
-        path = self.write_run(1, [record("gemv", 1)], timestamp=False)
+        path = self.write_run(1, [record("gemv", 1)])
+        content = json.loads(path.read_text())
+        del content["environments"][0]["timestamp"]
+        path.write_text(json.dumps(content))
         os.utime(path, (1700000000, 1700000000))
         self.assert_exit(self.history("import", path), 0, stderr="time of the file")
         self.assertEqual(json.loads(self.history("--json", "-").stdout)["runs"][0]["time"], 1700000000)

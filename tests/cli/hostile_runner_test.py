@@ -39,10 +39,7 @@ def ways():
 
 class HostileRunnerTest(CommandLineTest):
     def wrapper(self, name, hostile, runner=HOSTILE, variable="HOSTILE"):
-        path = self.folder / name
-        path.write_text(f"#!/bin/sh\nexport HOSTILE_AFTER=4 {variable}='{hostile}'; exec '{runner}'\n")
-        path.chmod(0o755)
-        return path
+        return self.script(name, f"export HOSTILE_AFTER=4 {variable}='{hostile}'; exec '{runner}'")
 
     def measure(self, *runners, number):
         """Returns (exit code, output, records or None, seconds, peak bytes)."""

@@ -24,9 +24,7 @@ class JournalTest(CommandLineTest):
                             "HOSTILE_BACKENDS": "2", "HEADROOM_STORE": str(self.folder / "history.sqlite")}
         self.random = random.Random(int(os.environ.get("HEADROOM_SEED", "1")))
         for script, letter in (("a", "a"), ("b", "b")):
-            path = self.folder / script
-            path.write_text(f"#!/bin/sh\nprintf {letter} >> {self.log}\n")
-            path.chmod(0o755)
+            self.script(script, f"printf {letter} >> {self.log}")
 
     def journals(self):
         return sorted((self.folder / "state/headroom/journal").glob("*"))
@@ -34,15 +32,16 @@ class JournalTest(CommandLineTest):
     def call(self, *arguments, **more):
         return headroom(*arguments, env={**self.environment, **more}, cwd=self.folder)
 
+    def start(self, *arguments, **more):
+        return super().start(*arguments, env={**self.environment, **more}, cwd=self.folder, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+
     def killed(self, *arguments, least=1, **more):
         """Kills a command once its log has grown; returns the log."""
-        process = subprocess.Popen([HEADROOM, *map(str, arguments)], env={**self.environment, **more}, cwd=self.folder,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 30
-        while (not self.log.exists() or self.log.stat().st_size < least) and time.monotonic() < end:
-            time.sleep(0.001)
+        process = self.start(*arguments, **more)
+        self.wait_for(lambda: self.log.exists() and self.log.stat().st_size >= least)
         time.sleep(self.random.random() * 0.3)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
         self.assert_nothing_runs()  # its children write no more
         return self.log.read_text()
@@ -103,10 +102,8 @@ class JournalTest(CommandLineTest):
         self.assertIn("─", result.stdout)
 
     def test_a_closed_terminal_keeps_what_was_measured(self):
-        process = subprocess.Popen([HEADROOM, "ab", "./a", "./b", "--max-time", "60"], env=self.environment, cwd=self.folder,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while not self.log.exists() or self.log.stat().st_size < 20:
-            time.sleep(0.01)
+        process = super().start("ab", "./a", "./b", "--max-time", "60", env=self.environment, cwd=self.folder)
+        self.wait_for(lambda: self.log.exists() and self.log.stat().st_size >= 20)
         process.stdout.close()
         process.stderr.close()
         process.send_signal(signal.SIGHUP)
@@ -115,11 +112,8 @@ class JournalTest(CommandLineTest):
         self.assertIn("./b", kept.stdout if kept.returncode == 0 else self.call("show", "@unfinished").stdout)
 
     def test_a_run_is_gone_on_with(self):
-        process = subprocess.Popen([HEADROOM, *self.sweep()], env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 60
-        while time.monotonic() < end and not any(path.read_text().count('{"finished"') >= 2 for path in self.journals()):
-            time.sleep(0.01)
+        process = self.start(*self.sweep())
+        self.wait_for(lambda: any(path.read_text().count('{"finished"') >= 2 for path in self.journals()))
         process.kill()
         process.wait()
         before = self.shown_cases()

@@ -82,9 +82,7 @@ def throttled():
 class LoadTest(CommandLineTest):
     def setUp(self):
         super().setUp()
-        self.spin = self.folder / "spin"
-        self.spin.write_text("#!/bin/sh\ni=0\nwhile [ $i -lt $1 ]; do i=$((i+1)); done\n")
-        self.spin.chmod(0o755)
+        self.spin = self.script("spin", "i=0\nwhile [ $i -lt $1 ]; do i=$((i+1)); done")
         self.environment = {**os.environ, "XDG_DATA_HOME": str(self.folder / "data"), "XDG_STATE_HOME": str(self.folder / "state")}
 
     def call(self, start, *words):

@@ -84,10 +84,7 @@ class NativeRunnerTest(CommandLineTest):
             self.skipTest("the kernel gives no huge pages")
         words = []
         for wish in ("yes", "no"):
-            runner = self.folder / wish
-            runner.write_text(f"#!/bin/sh\nHEADROOM_HUGE_PAGES={wish} exec '{NATIVE}' \"$@\"\n")
-            runner.chmod(0o755)
-            words += ["--runner", runner]
+            words += ["--runner", self.script(wish, f"HEADROOM_HUGE_PAGES={wish} exec '{NATIVE}' \"$@\"")]
         path = self.folder / "both.json"
         # The limits are the first runner's.
         result = self.assert_exit(headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--backend", "native",

@@ -5,8 +5,6 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
-import time
 import unittest
 
 from command_line import BIN, HEADROOM, CommandLineTest, headroom, run_program
@@ -34,9 +32,7 @@ class OtherProgramsTest(CommandLineTest):
 
     def program(self, text, name="headroom-trace"):
         """Replaces a program by a shell script."""
-        path = self.bin / name
-        path.write_text("#!/bin/sh\n" + text + "\n")
-        path.chmod(0o755)
+        self.script(f"bin/{name}", text)
 
     def run_alone(self, *arguments, **more):
         """Programs are found only in self.bin."""
@@ -94,19 +90,12 @@ class OtherProgramsTest(CommandLineTest):
         """Returns the exit code and milliseconds; the program must be gone."""
         self.program(f'trap "exit 130" INT TERM; echo $$ > {self.folder}/pid; while :; do sleep 0.05; done')
         (self.folder / "pid").unlink(missing_ok=True)
-        process = subprocess.Popen([self.bin / "headroom", "trace", "x"], start_new_session=True, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + 30
-        while not ((self.folder / "pid").exists() and (self.folder / "pid").read_text().strip()):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        process = self.start("trace", "x", executable=self.bin / "headroom", start_new_session=True)
+        self.wait_for(lambda: (self.folder / "pid").exists() and (self.folder / "pid").read_text().strip(), seconds=30)
         pid = int((self.folder / "pid").read_text())
         how(process)
         process.communicate(timeout=30)
-        while is_alive(pid):
-            self.assertLess(time.monotonic(), deadline, "the program was left behind")
-            time.sleep(0.01)
+        self.wait_for(lambda: not is_alive(pid), seconds=30)
         return process.returncode
 
     def test_ctrl_c_of_a_terminal_ends_both(self):

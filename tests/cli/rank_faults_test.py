@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment
+from command_line import BIN, CommandLineTest, clean_environment, free_port
 
 RANK = BIN / "headroom-torch-rank"
 RANKS = 3
@@ -37,25 +37,17 @@ def ranks_of(pid):
 @unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
 class RankFaultsTest(CommandLineTest):
     def start(self, *arguments, env=None):
-        program = subprocess.Popen([HEADROOM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, env=env or clean_environment())
-        self.addCleanup(program.kill)
-        return program
+        return super().start(*arguments, env=env or clean_environment())
 
     def ranks_once_started(self, program):
-        for _ in range(1200):
-            ranks = ranks_of(program.pid)
-            if len(ranks) == RANKS:
-                return ranks
-            time.sleep(0.05)
-        self.fail("the ranks did not start")
+        self.wait_for(lambda: len(ranks_of(program.pid)) == RANKS)
+        return ranks_of(program.pid)
 
     def end_of(self, program, ranks, seconds):
         """Returns standard error; nothing may be left."""
         began = time.monotonic()
-        stdout, stderr = program.communicate(timeout=seconds)
+        stderr = self.assert_ends(program, 2, timeout=seconds).stderr
         self.assertLess(time.monotonic() - began, seconds)
-        self.assertEqual(program.returncode, 2, stdout + stderr)
         for pid in ranks.values():
             self.assertFalse(os.path.exists(f"/proc/{pid}"), "a rank was left")
         return stderr
@@ -89,14 +81,10 @@ class RankFaultsTest(CommandLineTest):
         self.assertIn("last collectives of each rank:", stderr)
 
     def test_a_second_job_at_the_same_port_takes_another(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
         brief = ["ddp", "--collectives=broadcast", "--ranks", "2", "--min-bytes", "4", "--max-bytes", "4", "--max-time", "1s",
-                 "--no-store", "--port", port]
+                 "--no-store", "--port", free_port()]
         for program in [self.start(*brief), self.start(*brief)]:
-            _, stderr = program.communicate(timeout=60)
-            self.assertEqual(program.returncode, 0, stderr)
+            self.assert_ends(program, 0)
 
     def test_a_second_job_at_a_launchers_port_is_told(self):
         with socket.socket() as taken:
@@ -107,10 +95,7 @@ class RankFaultsTest(CommandLineTest):
                      "MASTER_PORT": str(taken.getsockname()[1])}
             program = self.start("ddp", "--collectives", "--no-store", "--timeout", "5s",
                                  env={**clean_environment(), **place})
-            _, stderr = program.communicate(timeout=30)
-        self.assertEqual(program.returncode, 2, stderr)
-        self.assertIn("rank 0 cannot listen at 127.0.0.1", stderr)
-        self.assertIn("choose another MASTER_PORT", stderr)
+            self.assert_ends(program, 2, stderr=("rank 0 cannot listen at 127.0.0.1", "choose another MASTER_PORT"))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, free_port
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
 from two_namespaces import ADDRESSES, HOSTS, cable, can_be_made, cut_cable, hosts  # noqa: E402
@@ -43,33 +43,25 @@ class RankNetworkTest(CommandLineTest):
     def test_both_sides_end_within_the_time_out(self):
         report = self.folder / "report.json"
         leader, follower = [self.start(rank, "--iters", "1000000", "--json", str(report)) for rank in range(2)]
-        for _ in range(400):
-            if report.exists():  # a step is done, the other is running
-                break
-            time.sleep(0.05)
+        self.wait_for(report.exists)  # a step is done, the other is running
         time.sleep(0.5)
         for program in (leader, follower):
             self.assertIsNone(program.poll(), "ended too early")
         cut_cable()
         began = time.monotonic()
-        outputs = [program.communicate(timeout=60) for program in (leader, follower)]
+        of_leader, of_follower = (self.assert_ends(program, 2) for program in (leader, follower))
         # Allows for rounding to whole seconds and for the ranks' processes to end.
         self.assertLess(time.monotonic() - began, TIMEOUT + 5)
-        self.assertEqual(leader.returncode, 2, outputs[0])
-        self.assertRegex(outputs[0][1], "rank 1 of 2 (did not report|is gone: its connection broke)")
-        self.assertEqual(follower.returncode, 2, outputs[1])
-        self.assertRegex(outputs[1][1], r"lost the connection to rank 0: .*; check rank 0's machine and the network")
+        self.assertRegex(of_leader.stderr, "rank 1 of 2 (did not report|is gone: its connection broke)")
+        self.assertRegex(of_follower.stderr, r"lost the connection to rank 0: .*; check rank 0's machine and the network")
         left = subprocess.run(["ip", "netns", "pids", HOSTS[1]], capture_output=True, text=True).stdout
         self.assertEqual(left, "", "processes were left")
 
     def test_a_leader_that_cannot_be_reached_is_told_within_the_time_out(self):
         cut_cable()
         began = time.monotonic()
-        follower = self.start(1)
-        _, stderr = follower.communicate(timeout=60)
+        self.assert_ends(self.start(1), 2, stderr=f"rank 1 found no rank 0 at {ADDRESSES[0]}:{PORT} within {TIMEOUT} s")
         self.assertLess(time.monotonic() - began, TIMEOUT + 5)
-        self.assertEqual(follower.returncode, 2, stderr)
-        self.assertIn(f"rank 1 found no rank 0 at {ADDRESSES[0]}:{PORT} within {TIMEOUT} s", stderr)
 
 
 class Job(CommandLineTest):
@@ -79,19 +71,12 @@ class Job(CommandLineTest):
     def start(self, rank, *arguments, timeout="20s", **variables):
         place = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), **self.variables, **variables}
         as_user = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
-        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--op", "add", "--cycles", "40", "--max-time",
-                                    "200ms", "--min-time", "0", "--no-store", "--timeout", timeout, *arguments],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/",
-                                   env=clean_environment(**place), **as_user)
-        self.addCleanup(program.kill)
-        return program
+        return super().start("dispatch", "--runner", RANK, "--op", "add", "--cycles", "40", "--max-time", "200ms",
+                             "--min-time", "0", "--no-store", "--timeout", timeout, *arguments, cwd="/",
+                             env=clean_environment(**place), **as_user)
 
     def end_of(self, program, code, *words):
-        stdout, stderr = program.communicate(timeout=60)
-        self.assertEqual(program.returncode, code, stdout + stderr)
-        for word in words:
-            self.assertIn(word, stderr)
-        return stderr
+        return self.assert_ends(program, code, stderr=words).stderr
 
     def assert_ranks_connect(self):
         for program in [self.start(1), self.start(0)]:
@@ -126,8 +111,7 @@ class RanksAmongOtherPrograms(Job):
             time.sleep(1)
             began = time.monotonic()
             for program in (rank, leader):
-                program.send_signal(signal.SIGINT)
-                self.end_of(program, 130)
+                self.assert_ends(program, 130, signal_number=signal.SIGINT)
             self.assertLess(time.monotonic() - began, 5)
 
     def test_a_rank_whose_leader_is_killed_ends_with_2(self):
@@ -137,9 +121,7 @@ class RanksAmongOtherPrograms(Job):
             begun.unlink(missing_ok=True)
             endless = ["--min-time", "600s", "--max-time", "600s"]
             leader, rank = [self.start(number, *endless, SCRIPTED_BEGUN=str(begun), **place) for number in range(2)]
-            end = time.monotonic() + 60
-            while not begun.exists() and time.monotonic() < end:
-                time.sleep(0.02)
+            self.wait_for(begun.exists)
             leader.kill()
             leader.communicate()
             self.end_of(rank, 2, "rank 0")
@@ -173,15 +155,13 @@ class RanksAmongOtherPrograms(Job):
 
     def test_the_token_is_not_on_the_wire(self):
         """Rank 1 reaches rank 0 through a relay that keeps all bytes."""
-        free = listener()
-        port = free.getsockname()[1]
-        free.close()
+        port = free_port()
         self.variables["HEADROOM_RANK_TOKEN"] = "much too secret"
-        leader, rank = self.start(0, MASTER_PORT=str(port)), self.start(1)
+        leader, rank = self.start(0, MASTER_PORT=port), self.start(1)
         near, _ = self.taken.accept()
         for _ in range(400):
             with contextlib.suppress(OSError):
-                far = socket.create_connection(("127.0.0.1", port))
+                far = socket.create_connection(("127.0.0.1", int(port)))
                 break
             time.sleep(0.02)
         wire, ends = b"", {near: far, far: near}
@@ -284,9 +264,7 @@ class RanksAmongOtherUsers(Job):
 
     def test_a_login_between_does_not_part_them(self):
         leader = self.start(0)
-        end = time.monotonic() + 20
-        while not (self.meeting.exists() and list(self.meeting.iterdir())) and time.monotonic() < end:
-            time.sleep(0.02)
+        self.wait_for(lambda: self.meeting.exists() and list(self.meeting.iterdir()))
         self.make_session()
         for program in (self.start(1), leader):
             self.end_of(program, 0)

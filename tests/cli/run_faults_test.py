@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import stat
 import subprocess
 import time
 import unittest
@@ -59,12 +58,6 @@ class BadInputTest(CommandLineTest):
 
 
 class BadRunnerTest(CommandLineTest):
-    def script(self, text):
-        path = self.folder / "runner"
-        path.write_text("#!/bin/bash\n" + text)
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return path
-
     def refused(self, runner, *words):
         self.assert_refused(headroom("run", "--runner", runner, "--timeout", "1s", "--no-limits"), *words)
 
@@ -81,20 +74,20 @@ class BadRunnerTest(CommandLineTest):
 
     def test_silent(self):
         start = time.monotonic()
-        self.refused(self.script("sleep 1000\n"), "not a headroom runner", "did not answer within 1 s")
+        self.refused(self.script("runner", "sleep 1000"), "not a headroom runner", "did not answer within 1 s")
         self.assertLess(time.monotonic() - start, 10)
         self.assert_nothing_runs()
 
     def test_garbage(self):
-        self.refused(self.script("echo 'Hello!' >&$HEADROOM_FD; sleep 5\n"), "not a headroom runner")
+        self.refused(self.script("runner", "echo 'Hello!' >&$HEADROOM_FD; sleep 5"), "not a headroom runner")
 
     def test_other_protocol(self):
         greeting = '{"headroom_runner":"old","protocol":999,"version":"9"}'
-        self.refused(self.script(f"echo '{greeting}' >&$HEADROOM_FD; sleep 5\n"), "protocol 999", "rebuild")
+        self.refused(self.script("runner", f"echo '{greeting}' >&$HEADROOM_FD; sleep 5"), "protocol 999", "rebuild")
 
     def test_garbage_after_the_greeting(self):
         greeting = '{"headroom_runner":"x","protocol":1,"version":"9"}'
-        self.refused(self.script(f"echo '{greeting}' >&$HEADROOM_FD; echo '[[[' >&$HEADROOM_FD; sleep 5\n"), "protocol")
+        self.refused(self.script("runner", f"echo '{greeting}' >&$HEADROOM_FD; echo '[[[' >&$HEADROOM_FD; sleep 5"), "protocol")
 
 
 class PrecisionTest(CommandLineTest):
@@ -284,9 +277,7 @@ class RunTimeTest(CommandLineTest):
         self.assertEqual({record["stop"] for record in rows["fine"] if record["metric"]["name"] == "latency"}, {"max-time"})
 
     def test_a_runner_that_has_not_started_in_time_is_a_row(self):
-        late = self.folder / "late"
-        late.write_text("#!/bin/sh\nexec sleep 100\n")
-        late.chmod(0o755)
+        late = self.script("late", "exec sleep 100")
         result, rows = self.ends("run", "--runner", late, "--runner", FAULTY, "fine", "--max-time", "8s", "--num-samples", "5")
         self.assert_exit(result, 3)
         kinds = {record["runner"]: record["outcome"]["kind"] for record in rows["fine"]}
@@ -303,33 +294,25 @@ class RunTimeTest(CommandLineTest):
         self.assertEqual({record["outcome"]["kind"] for record in rows["fine"] + rows["prints"]}, {"measured"})
 
 
-def start(*arguments):
-    return subprocess.Popen([HEADROOM, "run", "--runner", FAULTY, "--no-limits", "--threads", "1", *map(str, arguments)],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 class InterruptTest(CommandLineTest):
+    def start(self, *arguments):
+        return super().start("run", "--runner", FAULTY, "--no-limits", "--threads", "1", *arguments)
+
     def test_ctrl_c_keeps_what_was_measured(self):
         path = self.folder / "records.json"
-        process = start("fine", "slow", "--max-time", "60s", "--precision", "0.0001%", "--json", path)
+        process = self.start("fine", "slow", "--max-time", "60s", "--precision", "0.0001%", "--json", path)
         time.sleep(1.5)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=10)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted", stderr)
-        self.assertIn("fine", stdout)
+        self.assert_ends(process, 130, "fine", signal_number=signal.SIGINT, stderr="interrupted")
         records = records_of(path)
         self.assertTrue(records[0]["samples"][0]["values"])
         self.assertEqual(records[0]["stop"], "interrupted")
 
     def test_a_terminal_that_closes_keeps_what_was_measured(self):
         path = self.folder / "records.json"
-        process = start("fine", "--max-time", "60s", "--precision", "0.0001%", "--no-store", "--json", path)
+        process = self.start("fine", "--max-time", "60s", "--precision", "0.0001%", "--no-store", "--json", path)
         time.sleep(1.5)
         process.send_signal(signal.SIGHUP)
-        process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=10)
-        self.assertEqual(process.returncode, 130)
+        self.assert_ends(process, 130, signal_number=signal.SIGHUP)
         self.assertTrue(records_of(path)[0]["samples"][0]["values"])
 
     def test_nohup_goes_on(self):
@@ -338,20 +321,16 @@ class InterruptTest(CommandLineTest):
                                     "--min-time", "2s", "--no-store", "--json", str(path)], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(1)
-        process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 0)
+        self.assert_ends(process, 0, signal_number=signal.SIGHUP)
         self.assertNotEqual(records_of(path)[0]["stop"], "interrupted")
 
     def test_ctrl_c_in_a_sample_that_never_ends(self):
-        process = start("hangs")
+        process = self.start("hangs")
         time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=5)
-        self.assertEqual(process.returncode, 130)
+        self.assert_ends(process, 130, signal_number=signal.SIGINT, timeout=5)
 
     def test_ctrl_c_leaves_no_runner(self):
-        process = start("hangs_with_a_child")
+        process = self.start("hangs_with_a_child")
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=5)
@@ -363,7 +342,7 @@ class InterruptTest(CommandLineTest):
         chance = random.Random(seed)
         path, table = self.folder / "records.json", self.folder / "means.csv"
         for attempt in range(int(os.environ.get("HEADROOM_KILLS", "15"))):
-            process = start("fine", "prints", "fine", "skips", "--max-time", "40ms", "--min-time", "0", "--json", path,
+            process = self.start("fine", "prints", "fine", "skips", "--max-time", "40ms", "--min-time", "0", "--json", path,
                             "--output", table)
             time.sleep(chance.uniform(0.0, 0.35))
             process.kill()
@@ -376,9 +355,8 @@ class InterruptTest(CommandLineTest):
             if lines.exists():
                 for line in lines.read_text().splitlines():
                     json.loads(line)
-        process = start("fine", "prints", "fine", "skips", "--max-time", "40ms", "--min-time", "0", "--json", path, "--output", table)
-        process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, "one that is not killed goes on from what is there")
+        process = self.start("fine", "prints", "fine", "skips", "--max-time", "40ms", "--min-time", "0", "--json", path, "--output", table)
+        self.assert_ends(process, 0)  # one that is not killed goes on from what is there
         self.assertEqual({"fine", "prints", "skips"}, {record["model"]["name"] for record in records_of(path)})
         self.assertTrue(table.read_text().endswith("\n"))
         self.assertTrue([json.loads(line) for line in table.with_suffix(".json").read_text().splitlines()])

@@ -125,18 +125,14 @@ class TraceTruthTest(CommandLineTest):
         self.assertEqual(len({result["row"] for result in results}), 12)
 
     def test_a_program_that_finds_nothing_is_wrong(self):
-        silent = self.folder / "silent"
-        silent.write_text("#!/bin/sh\necho '{\"trace\": {\"tables\": {\"findings\": []}}}'\n")
-        silent.chmod(0o755)
+        silent = self.script("silent", "echo '{\"trace\": {\"tables\": {\"findings\": []}}}'")
         done, results = self.run_truth(silent, "--programs", "4", "--healthy", "1", "--only", "late device")
         self.assert_exit(done, 1)
         self.assertEqual([result["right"] for result in results], [False] * 4)
 
     def test_a_false_alarm_is_wrong(self):
-        loud = self.folder / "loud"
-        loud.write_text("#!/bin/sh\necho '{\"trace\": {\"tables\": {\"findings\": [{\"kind\": \"straggler\", \"rank\": 0,"
-                        " \"recoverable_ns\": 1, \"share\": 0.001}]}}}'\n")
-        loud.chmod(0o755)
+        loud = self.script("loud", "echo '{\"trace\": {\"tables\": {\"findings\": [{\"kind\": \"straggler\", \"rank\": 0,"
+                                   " \"recoverable_ns\": 1, \"share\": 0.001}]}}}'")
         done, results = self.run_truth(loud, "--programs", "0", "--healthy", "2")
         self.assert_exit(done, 1)
         self.assertEqual([result["right"] for result in results], [False] * 2)

@@ -272,41 +272,36 @@ class SlowFiles(CommandLineTest):
     def start(self, *arguments, **options):
         self.pipe = self.folder / "slow.json"
         os.mkfifo(self.pipe)
-        process = subprocess.Popen([HEADROOM, "trace", "utilization", self.pipe, "--no-store", *arguments], **options)
-        self.addCleanup(process.kill)
+        process = super().start("trace", "utilization", self.pipe, "--no-store", *arguments, **options)
         text = json.dumps(document(step_events() * 20000)).encode()
         return process, text
 
     def test_ctrl_c_ends_it_cleanly(self):
         output = self.folder / "out.json"
-        process, text = self.start("--json", output, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process, text = self.start("--json", output)
         with open(self.pipe, "wb", buffering=0) as pipe:  # opens once the program reads
             pipe.write(text[:1000])
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(BrokenPipeError):
                 pipe.write(text[1000:])
-        out, err = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 130, err)
-        self.assertEqual(out, "")
-        self.assertEqual(err, "headroom: interrupted; nothing was written\n")
+        result = self.assert_ends(process, 130)
+        self.assertEqual((result.stdout, result.stderr), ("", "headroom: interrupted; nothing was written\n"))
         self.assertFalse(output.exists())
 
     def test_progress_is_drawn_on_a_terminal_and_wiped(self):
         ours, theirs = pty.openpty()
-        process, text = self.start("--threads", "1", stdout=subprocess.PIPE, stderr=theirs)
+        process, text = self.start("--threads", "1", stderr=theirs)
         os.close(theirs)
         with open(self.pipe, "wb", buffering=0) as pipe:
             pipe.write(text[:-1000])
             time.sleep(0.6)  # progress is drawn after half a second
             pipe.write(text[-1000:])
-        out, _ = process.communicate(timeout=60)
+        self.assert_ends(process, 0, "33.3 %")
         seen = b""
         with contextlib.suppress(OSError):  # the end of a terminal
             while piece := os.read(ours, 4096):
                 seen += piece
         os.close(ours)
-        self.assertEqual(process.returncode, 0)
-        self.assertIn(b"33.3 %", out)
         self.assertIn(b"reading", seen)
         self.assertTrue(seen.endswith(b"\x1b[2K"), seen[-80:])
 

@@ -81,9 +81,7 @@ class Cache(ScratchTest):
     import headroom as hr
     print(hr.cache(build, layers=["inductor"], repeat=1))
 """)
-        result = self.call(sys.executable, "script.py")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("cold 31 s, warm 1 s: 31 x as fast", result.stdout)
+        self.assert_exit(self.call(sys.executable, "script.py"), 0, "cold 31 s, warm 1 s: 31 x as fast")
 
     def test_a_command(self):
         cached = hr.cache([sys.executable, "compiler.py"], layers=["inductor"], repeat=1, name="mine")

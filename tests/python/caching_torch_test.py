@@ -24,9 +24,7 @@ class Inductor(ScratchTest):
             cached = hr.cache("model:build", layers=["inductor"], repeat=1, each_layer=True)
             print(json.dumps([sorted(cached.without_s), cached.cold_s, cached.warm_s]))
             """)
-        result = self.call(PYTHON, "measure.py", timeout=280)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("cold runs were cold", result.stderr)
+        result = self.assert_exit(self.call(PYTHON, "measure.py", timeout=280), 0, stderr="cold runs were cold")
         for cache in ("inductor.aot_autograd", "inductor.code", "inductor.fx_graph", "inductor.headers"):
             self.assertIn(f'"{cache}"', result.stdout)
         # Lists caches that belong to no layer.

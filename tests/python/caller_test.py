@@ -245,9 +245,8 @@ class ThreadsOfExperiments(ScratchTest):
                 state.note("seen", state.threads)
                 state.measure(lambda: None)
             """)
-        result = self.call(os.environ["HEADROOM"], "run", "bench.py", "--num-samples", "3", "--no-store", "--no-limits", "--processes", "1",
-                           "--json", "out.json")
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_exit(self.call(os.environ["HEADROOM"], "run", "bench.py", "--num-samples", "3", "--no-store", "--no-limits",
+                                   "--processes", "1", "--json", "out.json"), 0)
         records = json.loads((self.folder / "out.json").read_text())["records"]
         seen_of = {record["model"]["name"]: (record["threads"], record["model"]["extra_info"]["seen"])
                    for record in records if record["metric"]["name"] == "latency"}
@@ -267,9 +266,8 @@ class TestsOfPytest(ScratchTest):
                 headroom(lambda: found.add(threading.get_ident()))
                 assert found == {threading.get_ident()}
             """)
-        result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "--headroom", "--headroom-no-store",
-                           "--headroom-max-time", "100ms", "test_it.py")
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assert_exit(self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "--headroom",
+                                   "--headroom-no-store", "--headroom-max-time", "100ms", "test_it.py"), 0)
 
 
 if __name__ == "__main__":

@@ -56,8 +56,7 @@ class Experiments(ScratchTest):
         self.assertEqual(self.one(records, "b", "depth")["metric"]["direction"], "lower")
         self.assertGreater(self.one(records, "b", "memory_bandwidth(GB/s)")["metric"]["value"], 0)
         self.assertGreater(self.one(records, "b", "latency")["ratio"]["ratio"], 0)
-        code, _, said = self.measure("bench.py", "-a", "dtype=f64")
-        self.assertEqual(code, 2)
+        _, said = self.measured("bench.py", "-a", "dtype=f64", code=2)
         self.assertIn("one of f32, int8", said)
 
     def test_what_python_adds_is_measured_and_taken_off_when_asked(self):
@@ -86,8 +85,7 @@ def case(state):
         ready.append(1)
     state.measure(body, setup=setup)
 """)
-        code, records, said = self.measure("bench.py")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("bench.py")
         self.assertLess(self.one(records, metric="latency")["metric"]["value"], 1000)
 
     def test_inputs_rotate(self):
@@ -152,8 +150,7 @@ def gemv(state):
     assert ones == same and min(ones) < -100 and max(ones) > 100 and hr.random(5, "f64", 1) != hr.random(5, "f64", 2)
     state.measure(lambda: sum(ones))
 """)
-        code, records, said = self.measure("bench.py", "--backend", "native,mine", "-a", "D=64")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("bench.py", "--backend", "native,mine", "-a", "D=64")
         ratio = self.one([record for record in records if record["axes"]["dtype"] == "int8"], "mine", "latency")["ratio"]
         self.assertIn("native", ratio["to"])
         self.assertEqual(self.one(records, "mine", None)["model"]["name"], "gemv")
@@ -162,24 +159,18 @@ def gemv(state):
     def test_threads_are_swept_in_the_same_rounds(self):
         self.write("bench.py", HEAD + "@hr.experiment(threads=[1, 2])\ndef case(state):\n    state.measure(lambda: state.threads)\n")
         arguments = [word for word in BRIEF if word not in ("--threads", "1", "--processes")]
-        result = self.call(HEADROOM, "run", "bench.py", *arguments)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("1 threads", result.stdout)
-        self.assertIn("2 threads", result.stdout)
+        self.assert_exit(self.call(HEADROOM, "run", "bench.py", *arguments), 0, "1 threads", "2 threads")
 
     def test_started_by_python_itself(self):
         self.write("bench.py", HEAD + "@hr.experiment\ndef case(state):\n    state.measure(lambda: None)\nhr.main()\n")
-        result = self.call(sys.executable, "bench.py", *BRIEF)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("case", result.stdout)
+        self.assert_exit(self.call(sys.executable, "bench.py", *BRIEF), 0, "case")
         self.assertIn("case", self.call(sys.executable, "-m", "bench", "--list").stdout)
 
     def test_a_module(self):
         self.write("mine.py", HEAD + "@hr.experiment\ndef case(state):\n    state.measure(lambda: None)\n")
         code, records, said = self.measure("--python", "mine")
         self.assertEqual((code, self.one(records)["runner"]), (0, "mine"), said)
-        code, _, said = self.measure("--python", "nobody")
-        self.assertEqual(code, 2)
+        _, said = self.measured("--python", "nobody", code=2)
         self.assertIn("No module named 'nobody'", said)
 
     def test_shared_objects_live_while_a_case_does(self):
@@ -249,8 +240,7 @@ def case(state):
                 state.measure(lambda: None)
             """)
         arguments = ("bench.py", "-a", "text=0", "-a", "D=2", "-a", "n=0", "--num-samples", "3")
-        code, records, said = self.measure(*arguments)
-        self.assertEqual(code, 0, said)
+        records, said = self.measured(*arguments)
         told = [(record["model"]["extra_info"]["seen"], record["model"]["extra_info"]["taken"], repr(list(record["axes"].values())))
                 for record in records if record["metric"]["name"] == "latency"]
         self.assertEqual(told, [("[True, 0, 0.5, '0', 2]", "yes", "[True, 0, 0.5, '0', 2]"),
@@ -258,15 +248,13 @@ def case(state):
                                 ("[False, 0, 0.5, '0', 2]", "no", "[False, 0, 0.5, '0', 2]"),
                                 ("[False, 0, 1.0, '0', 2]", "no", "[False, 0, 1.0, '0', 2]")])
         # Others that are asked for, of their kinds and however written.
-        code, records, said = self.measure("bench.py", "-a", "flag=False", "-a", "n=-7", "-a", "share=2.0,1e-3", "-a", "text=x", "-a", "D=0016")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("bench.py", "-a", "flag=False", "-a", "n=-7", "-a", "share=2.0,1e-3", "-a", "text=x", "-a", "D=0016")
         told = [(record["model"]["extra_info"]["seen"], record["axes"]["n"], record["axes"]["share"], record["axes"]["D"])
                 for record in records if record["metric"]["name"] == "latency"]
         self.assertEqual(told, [("[False, -7, 2.0, 'x', 16]", -7, 2, 16), ("[False, -7, 0.001, 'x', 16]", -7, 0.001, 16)])
         for asked, words in (("flag=yes", "one of True, False"), ("n=0.5", "an integer"), ("share=much", "a number"),
                              ("share=nan", "a number"), ("D=0", "a positive integer"), (f"n={2**70}", "an integer")):
-            code, _, said = self.measure("bench.py", "-a", asked)
-            self.assertEqual(code, 2, asked)
+            _, said = self.measured("bench.py", "-a", asked, code=2)
             self.assertIn(words, said)
 
     def test_axis_values_that_no_record_can_hold(self):
@@ -275,8 +263,7 @@ def case(state):
                               ("[True, 'True']", "which -a n=True cannot distinguish"),
                               ("[1, True, 1.0]", "1 and 1.0, which -a n=1 cannot distinguish")):
             self.write("bench.py", f"{HEAD}@hr.experiment(axes={{'n': {values}}})\ndef case(state):\n    state.measure(lambda: None)\n")
-            code, records, said = self.measure("bench.py")
-            self.assertEqual(code, 1, said)
+            records, said = self.measured("bench.py", code=1)
             self.assertIn(words, records[0]["outcome"]["reason"])
         self.write("bench.py", f"{HEAD}@hr.experiment(axes={{'n': [-2**63, 2**63 - 1]}})\ndef case(state):\n    state.measure(lambda: None)\n")
         code, records, said = self.measure("bench.py")
@@ -285,12 +272,10 @@ def case(state):
     def test_what_dies_is_a_row(self):
         self.assertIn("Segmentation fault", self.reason("import ctypes\nstate.measure(lambda: ctypes.string_at(0))"))
         self.assertIn("exit code 7", self.reason("import os\nstate.measure(lambda: os._exit(7))"))
-        
 
     def test_what_hangs_is_a_row(self):
         self.write("bench.py", HEAD + "import time\n@hr.experiment\ndef case(state):\n    state.measure(lambda: time.sleep(100))\n")
-        code, records, _ = self.measure("bench.py", "--timeout", "2s")
-        self.assertEqual(code, 1)
+        records, _ = self.measured("bench.py", "--timeout", "2s", code=1)
         self.assertIn("did not answer within 2 s", records[0]["outcome"]["reason"])
 
     def test_forks_threads_and_output_do_not_disturb(self):
@@ -329,17 +314,14 @@ def case(state):
         for text, words in (("def f(:\n", "SyntaxError"), ("import nobody\n", "No module named 'nobody' (bench.py:1)"),
                             ("x = 1\n", "declares no experiment"), ("import sys\nsys.exit(3)\n", "called sys.exit(3)")):
             self.write("bench.py", text)
-            code, _, said = self.measure("bench.py")
-            self.assertEqual(code, 2)
+            _, said = self.measured("bench.py", code=2)
             self.assertIn(words, said)
-        code, _, said = self.measure("absent.py")
-        self.assertEqual(code, 2)
+        _, said = self.measured("absent.py", code=2)
         self.assertIn("'absent.py' is not a file", said)
 
     def test_a_python_that_is_not_there(self):
         self.write("bench.py", HEAD)
-        code, _, said = self.measure("bench.py", environment={"HEADROOM_PYTHON": "/nowhere/python"})
-        self.assertEqual(code, 2)
+        _, said = self.measured("bench.py", environment={"HEADROOM_PYTHON": "/nowhere/python"}, code=2)
         self.assertIn("HEADROOM_PYTHON=/nowhere/python is not a program", said)
 
     def test_the_garbage_collector_is_off_in_samples(self):

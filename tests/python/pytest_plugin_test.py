@@ -77,19 +77,17 @@ os.execv("{program}", ["headroom", *sys.argv[1:]])
 
 
 class Plugin(ScratchTest):
-    def pytest(self, *arguments):
-        return self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", *arguments)
+    def pytest(self, *arguments, cache=False, **environment):
+        return self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", *(() if cache else ("-p", "no:cacheprovider")),
+                         *arguments, environment=environment)
 
-    def measure(self, *arguments):
-        return self.pytest("--headroom", "--headroom-max-time", "100ms", "--headroom-no-store", *arguments)
+    def measure(self, *arguments, time="100ms", **options):
+        return self.pytest("--headroom", "--headroom-max-time", time, "--headroom-no-store", *arguments, **options)
 
     def test_the_habits_of_pytest_benchmark(self):
         self.write("test_habits.py", HABITS)
-        plain = self.pytest()
-        self.assertEqual(plain.returncode, 0, plain.stdout)
-        self.assertIn("10 passed", plain.stdout)
-        measured = self.measure("--headroom-json", "r.json")
-        self.assertEqual(measured.returncode, 0, measured.stdout + measured.stderr)
+        self.assert_exit(self.pytest(), 0, "10 passed")
+        measured = self.assert_exit(self.measure("--headroom-json", "r.json"), 0)
         records = json.loads((self.folder / "r.json").read_text())["records"]
         names = {(record["model"]["name"], record["model"]["backend"]) for record in records}
         self.assertIn(("test_habits.py::test_pedantic_setup", "python"), names)
@@ -126,14 +124,9 @@ class Plugin(ScratchTest):
             def test_two(headroom):
                 headroom(int)
             """)
-        result = self.measure()
-        self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn("headroom: ValueError: gone (test_bad.py:6)", result.stdout)
-        self.assertIn("ZeroDivisionError", result.stdout)
-        self.assertIn("measures one call per test", result.stdout)
-        self.assertIn("FAILED test_bad.py::test_fades", result.stdout)
-        self.assertIn("headroom: ValueError: gone later", result.stdout)
-        self.assertIn("FAILED test_bad.py::test_one", result.stdout)
+        result = self.assert_exit(self.measure(), 1, "headroom: ValueError: gone (test_bad.py:6)", "ZeroDivisionError",
+                                  "measures one call per test", "FAILED test_bad.py::test_fades", "headroom: ValueError: gone later",
+                                  "FAILED test_bad.py::test_one")
         self.assertNotIn("FAILED test_bad.py::test_two", result.stdout)
 
     def test_the_gate(self):
@@ -144,38 +137,26 @@ class Plugin(ScratchTest):
         # Twenty times as long is slower on any machine.
         for nap, program, more, code in (("0.002", HEADROOM, ("--headroom-json", "base.json"), 0), ("0.002", HEADROOM, gate, 0),
                                          ("0.04", quiet, gate, 1)):
-            result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", "--headroom",
-                               "--headroom-no-store", "--headroom-max-time", "1s", *more,
-                               environment={"NAP": nap, "HEADROOM": str(program)})
+            result = self.measure(*more, time="1s", NAP=nap, HEADROOM=str(program))
             self.assertEqual(result.returncode, code, f"naps of {nap} s, {more}: {result.stdout}{result.stderr}")
         self.assertIn("test_it.py::test_nap: slower than base.json: latency", result.stdout)
         self.assertIn("beyond the margin of 20 %", result.stdout)
 
     def test_the_history(self):
         self.write("test_it.py", "def test_it(headroom):\n    headroom(int)\n")
-        result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "--headroom", "--headroom-quick",
-                           environment={"HEADROOM_STORE": "h.sqlite"})
-        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assert_exit(self.pytest("--headroom", "--headroom-quick", cache=True, HEADROOM_STORE="h.sqlite"), 0)
         self.assertIn("test_it.py::test_it", self.call(HEADROOM, "history", "--store", "h.sqlite").stdout)
 
     def test_options_that_do_not_go_together(self):
         for options, words in ((("--headroom-gate", "3%"), "needs --headroom"),
                                (("--headroom", "--headroom-gate", "3%"), "need each other")):
-            result = self.pytest(*options)
-            self.assertEqual(result.returncode, 4, result.stdout)
+            result = self.assert_exit(self.pytest(*options), 4)
             self.assertIn(words, result.stderr + result.stdout)
         self.write("test_it.py", "def test_it(headroom):\n    headroom(int)\n")
-        result = self.measure("--headroom-gate", "3%", "--headroom-baseline", "absent.json")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("absent.json", result.stdout)
+        self.assert_exit(self.measure("--headroom-gate", "3%", "--headroom-baseline", "absent.json"), 1, "absent.json")
 
     def records(self, name="r.json"):
         return json.loads((self.folder / name).read_text())["records"]
-
-    def assert_passes(self, result, *sentences):
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        for sentence in sentences:
-            self.assertIn(sentence, result.stdout)
 
     def test_what_the_baseline_has_and_the_run_lacks(self):
         self.write("test_it.py", """
@@ -192,10 +173,7 @@ class Plugin(ScratchTest):
                 if not os.environ.get("QUIET"): headroom(int)
             """)
         self.write("test_more.py", "def test_more(headroom): headroom(int)\n")
-        self.assert_passes(self.measure("--headroom-json", "base.json"))
-        # With such a margin and spread no time is slower.
-        gate = ("-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", "--headroom", "--headroom-no-store",
-                "--headroom-max-time", "50ms", "--headroom-gate", "99%", "--headroom-run-spread", "50%", "--headroom-baseline", "base.json")
+        self.assert_exit(self.measure("--headroom-json", "base.json"), 0)
         for variable, selection, failures, words in (
                 ("GONE", (), ["test_it.py::test_gone"], "but not in this run"),
                 ("QUIET", (), ["test_it.py::test_quiet"], "the test measures nothing any more"),
@@ -205,17 +183,14 @@ class Plugin(ScratchTest):
                 ("GONE", ("test_more.py",), [], "6 cases of base.json were not selected"),
                 ("GONE", ("test_it.py",), ["test_it.py::test_gone"], "1 cases of base.json were not selected"),
                 ("NOTHING", ("test_it.py::test_sized[1]",), [], "were not selected")):
-            result = self.call(sys.executable, *gate, *selection, environment={variable: "1"})
-            failed = [line.partition(" ")[2].partition(" - ")[0] for line in result.stdout.splitlines() if line.startswith("FAILED ")]
-            self.assertEqual(failed, failures, f"{variable} {selection}: {result.stdout}{result.stderr}")
-            self.assertEqual(result.returncode, 1 if failures else 0)
-            self.assertIn(words, result.stdout)
+            failed, said = self.gated(*selection, cache=False, **{variable: "1"})
+            self.assertEqual(failed, failures, f"{variable} {selection}: {said}")
+            self.assertIn(words, said)
 
-    def gated(self, *selection, **environment):
-        """(tests that failed, output) of a run with a gate on base.json that finds no time slower. With pytest's cache."""
-        result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "--headroom", "--headroom-no-store",
-                           "--headroom-max-time", "50ms", "--headroom-gate", "99%", "--headroom-run-spread", "50%", "--headroom-baseline",
-                           "base.json", *selection, environment=environment)
+    def gated(self, *selection, cache=True, **environment):
+        """(tests that failed, output) of a run with a gate on base.json that finds no time slower."""
+        result = self.measure("--headroom-gate", "99%", "--headroom-run-spread", "50%", "--headroom-baseline", "base.json", *selection,
+                              time="50ms", cache=cache, **environment)
         failed = [line.partition(" ")[2].partition(" - ")[0] for line in result.stdout.splitlines() if line.startswith("FAILED ")]
         self.assertEqual(result.returncode, 1 if failed else 0, result.stdout + result.stderr)
         return failed, result.stdout
@@ -239,7 +214,7 @@ class Plugin(ScratchTest):
                 assert not os.environ.get("BROKEN")
             """)
         self.write("test_more.py", "def test_more(headroom): headroom(int)\n")
-        self.assert_passes(self.measure("--headroom-json", "base.json"))
+        self.assert_exit(self.measure("--headroom-json", "base.json"), 0)
         failed, said = self.gated("-m", "not slow")
         self.assertEqual(failed, [])
         self.assertIn("gate: 2 cases of base.json were not selected", said)
@@ -270,6 +245,9 @@ class Plugin(ScratchTest):
             return types.SimpleNamespace(rollback=lambda: setattr(module, name, original))
         """
 
+    def python_path(self):
+        return os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])
+
     def test_weave(self):
         if importlib.util.find_spec("aspectlib") is None:
             self.write("aspectlib.py", self.ASPECTLIB)
@@ -296,21 +274,15 @@ class Plugin(ScratchTest):
             def test_taken_back_after_a_failure():
                 assert theirs.use(7) == theirs.use(7) == 15
             """)
-        environment = {"PYTHONPATH": os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])}
         for options in ((), ("--headroom", "--headroom-max-time", "50ms", "--headroom-no-store", "--headroom-json", "r.json")):
-            result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "headroom.pytest_plugin", "-p",
-                               "no:benchmark", *options, environment=environment)
-            self.assert_passes(result, "6 passed")
+            self.assert_exit(self.pytest("-p", "no:benchmark", *options, PYTHONPATH=self.python_path()), 0, "6 passed")
         self.assertEqual([record["model"]["name"].partition("::")[2] for record in self.records() if record["metric"]["name"] == "latency"],
                          ["test_by_name", "test_by_fixture", "test_patch", "test_twice"])
 
     def test_weave_without_aspectlib(self):
         self.write("aspectlib.py", "raise ImportError('not here')\n")
         self.write("test_it.py", "def test_it(benchmark): benchmark.weave('os.getpid')\n")
-        result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:benchmark",
-                           environment={"PYTHONPATH": os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])})
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("pip install aspectlib", result.stdout)
+        self.assert_exit(self.pytest("-p", "no:benchmark", cache=True, PYTHONPATH=self.python_path()), 1, "pip install aspectlib")
 
     def test_parameters_keep_their_types(self):
         self.write("test_it.py", """
@@ -318,7 +290,7 @@ class Plugin(ScratchTest):
             @pytest.mark.parametrize("x", [True, "True", 1, 1.0, "1", 2.0, 0])
             def test_it(headroom, x): headroom(int)
             """)
-        self.assert_passes(self.measure("--headroom-json", "base.json"))
+        self.assert_exit(self.measure("--headroom-json", "base.json"), 0)
         axes = [record["axes"] for record in self.records("base.json") if record["metric"]["name"] == "latency"]
         self.assertEqual([repr(one["x"]) for one in axes], ["True", "'True'", "1", "1.0", "'1'", "2.0", "0"])
         self.assertEqual(["id" in one for one in axes], [False, True, False, True, True, False, False])
@@ -326,11 +298,10 @@ class Plugin(ScratchTest):
 
     def test_a_gate_on_a_run_that_measured_nothing(self):
         self.write("test_it.py", "def test_it(headroom): headroom(int)\n")
-        self.assert_passes(self.measure("--headroom-json", "base.json"))
+        self.assert_exit(self.measure("--headroom-json", "base.json"), 0)
         self.write("test_it.py", "def test_it(): pass\n")
-        result = self.measure("--headroom-gate", "3%", "--headroom-baseline", "base.json")
-        self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn("nothing was measured to compare with base.json", result.stdout)
+        self.assert_exit(self.measure("--headroom-gate", "3%", "--headroom-baseline", "base.json"), 1,
+                         "nothing was measured to compare with base.json")
 
     def test_names_hold_no_address(self):
         self.write("test_it.py", """
@@ -356,7 +327,7 @@ class Plugin(ScratchTest):
         found = []
         for _ in range(2):
             result = self.measure("--headroom-json", "r.json")
-            self.assert_passes(result)
+            self.assert_exit(result, 0)
             self.assertNotIn(" at 0x", result.stdout.partition("= headroom =")[2])
             found.append([(one["model"]["name"], one["model"]["backend"], one["axes"]) for one in self.records()
                           if one["metric"]["name"] == "latency"])
@@ -427,11 +398,10 @@ class Plugin(ScratchTest):
             @pytest.mark.headroom(group="g")
             def test_last(headroom): headroom(int)
             """)
-        result = self.measure("--headroom-json", "r.json")
-        self.assert_passes(result, "9 passed", "resource (fixtures) would have ended: test_it.py::test_resource",
-                           "because added (fixtures)", "a unittest.TestCase ends with its test: test_it.py::TestCase::test_unit",
-                           "is within a `with`, or the test has set a mode, which would have ended: test_it.py::test_context",
-                           "fixtures of their module or class ended before the others ran")
+        self.assert_exit(self.measure("--headroom-json", "r.json"), 0, "9 passed",
+                         "resource (fixtures) would have ended: test_it.py::test_resource", "because added (fixtures)", "a unittest.TestCase ends with its test: test_it.py::TestCase::test_unit",
+                         "is within a `with`, or the test has set a mode, which would have ended: test_it.py::test_context",
+                         "fixtures of their module or class ended before the others ran")
         latencies = {one["model"]["backend"]: one for one in self.records() if one["metric"]["name"] == "latency"}
         self.assertEqual({one["model"]["name"] for one in latencies.values()}, {"g"})
         self.assertEqual(len(latencies), 9)
@@ -490,10 +460,10 @@ class Plugin(ScratchTest):
                 with pytest.raises(ValueError):
                     benchmark.pedantic(int, **wrong)
             """)
-        self.assert_passes(self.pytest())
+        self.assert_exit(self.pytest(), 0)
         # pedantic() fixes the rounds, whatever --headroom-max-time says.
-        self.assert_passes(self.measure("--headroom-json", "r.json", "--headroom-max-time", "1ms"),
-                           "pedantic() sets the number of calls: test_it.py::test_grouped")
+        self.assert_exit(self.measure("--headroom-json", "r.json", "--headroom-max-time", "1ms"), 0,
+                         "pedantic() sets the number of calls: test_it.py::test_grouped")
         counted = next(one for one in self.records() if one["axes"].get("iterations") == 4)
         self.assertEqual((len(counted["samples"][0]["values"]), counted["samples"][0]["iterations"]), (3, 4))
 
@@ -527,7 +497,7 @@ class Plugin(ScratchTest):
             def test_late(benchmark, late):
                 benchmark(int)
             """)
-        self.assert_passes(self.measure("--headroom-json", "r.json"))
+        self.assert_exit(self.measure("--headroom-json", "r.json"), 0)
         told = {one["model"]["name"] + one["model"]["backend"]: one["model"]["extra_info"] for one in self.records()
                 if one["metric"]["name"] == "latency"}
         self.assertEqual((told["test_it.py::test_alonepython"]["before"], told["test_it.py::test_alonepython"]["after"]), ("1", "[2]"))
@@ -564,16 +534,16 @@ class Plugin(ScratchTest):
         def call(*arguments):
             return subprocess.run([*map(str, command), *map(str, arguments)], capture_output=True, text=True, cwd=project, check=False,
                                   timeout=120, stdin=subprocess.DEVNULL)
-        self.assert_passes(call("--headroom-json", base))
+        self.assert_exit(call("--headroom-json", base), 0)
         self.assertEqual({one["model"]["name"] for one in json.loads(base.read_text())["records"]}, {"tests/test_it.py::test_it"})
         gate = ("--headroom-gate", "99%", "--headroom-run-spread", "50%")
         again = self.folder / "other place" / "new.json"
         again.write_text("")
         for option in ((f"--headroom-baseline={base}",), ("--headroom-baseline", base)):
             result = call(*option, *gate, "--headroom-json", again)
-            self.assert_passes(result, "rootdir: " + str(project), "configfile: pytest.ini", "1 passed")
+            self.assert_exit(result, 0, "rootdir: " + str(project), "configfile: pytest.ini", "1 passed")
             self.assertEqual({one["model"]["name"] for one in json.loads(again.read_text())["records"]}, {"tests/test_it.py::test_it"})
-        self.assert_passes(call("--headroom-baseline", base, *gate, "tests/test_it.py"), "1 passed")
+        self.assert_exit(call("--headroom-baseline", base, *gate, "tests/test_it.py"), 0, "1 passed")
 
     PEER = """
         import pytest
@@ -602,14 +572,14 @@ class Plugin(ScratchTest):
         self.write("test_it.py", "def test_theirs(benchmark): benchmark(int)\ndef test_ours(headroom): headroom(int)\n")
         peer = ("-p", "pytest_benchmark.plugin", "--benchmark-sort", "name")
         warned = self.measure(*peer, "--headroom-json", "r.json")
-        self.assert_passes(warned, "warning: pytest-benchmark measured the fixture benchmark", "2 passed")
+        self.assert_exit(warned, 0, "warning: pytest-benchmark measured the fixture benchmark", "2 passed")
         self.assertEqual({one["model"]["name"] for one in self.records()}, {"test_it.py::test_ours"})
         replaced = self.measure(*peer, "--headroom-benchmark", "--headroom-json", "r.json")
-        self.assert_passes(replaced, "ignored options of pytest-benchmark: --benchmark-sort, pytest_benchmark_update_json", "2 passed")
+        self.assert_exit(replaced, 0, "ignored options of pytest-benchmark: --benchmark-sort, pytest_benchmark_update_json", "2 passed")
         self.assertNotIn("warning", replaced.stdout)
         self.assertEqual({one["model"]["name"] for one in self.records()}, {"test_it.py::test_ours", "test_it.py::test_theirs"})
         unmeasured = self.pytest(*peer, "--headroom-benchmark")
-        self.assert_passes(unmeasured, "2 passed")
+        self.assert_exit(unmeasured, 0, "2 passed")
         self.assertNotIn("= headroom =", unmeasured.stdout, "without --headroom pytest-benchmark is left alone")
 
     def test_options_hooks_and_marks_of_pytest_benchmark(self):
@@ -635,13 +605,12 @@ class Plugin(ScratchTest):
                 "--benchmark-columns, pytest_benchmark_update_machine_info, pytest_benchmark_group_stats, max_time= of the mark, "
                 "min_rounds= of the mark\n")
         for arguments in ((), ("--headroom", "--headroom-no-store", "--headroom-max-time", "50ms")):
-            self.assert_passes(self.pytest(*arguments), "2 passed", line)
-        self.assert_passes(self.measure("--benchmark-skip", "--headroom-json", "r.json"), "1 passed, 1 skipped")
+            self.assert_exit(self.pytest(*arguments), 0, "2 passed", line)
+        self.assert_exit(self.measure("--benchmark-skip", "--headroom-json", "r.json"), 0, "1 passed, 1 skipped")
         self.assertFalse((self.folder / "r.json").exists())
-        self.assert_passes(self.measure("--benchmark-only"), "1 passed, 1 skipped", "test_it.py::test_it")
+        self.assert_exit(self.measure("--benchmark-only"), 0, "1 passed, 1 skipped", "test_it.py::test_it")
         self.assertNotIn("python, ", self.measure("--benchmark-disable").stdout)
-        mistyped = self.measure("--benchmark-srot")
-        self.assertEqual(mistyped.returncode, 4, mistyped.stdout)
+        self.assert_exit(self.measure("--benchmark-srot"), 4)
 
     def test_several_processes_are_refused(self):
         self.write("fake_xdist.py", """
@@ -652,11 +621,10 @@ class Plugin(ScratchTest):
         self.write("test_it.py", "def test_it(benchmark): benchmark(int)\n")
         xdist = ("-p", "fake_xdist")
         for arguments in (("--numprocesses", "2"), ("--dist", "load")):
-            result = self.measure(*xdist, *arguments)
-            self.assertEqual(result.returncode, 4, result.stdout)
+            result = self.assert_exit(self.measure(*xdist, *arguments), 4)
             self.assertIn("--headroom measures one test at a time", result.stderr + result.stdout)
-        self.assert_passes(self.measure(*xdist, "--numprocesses", "0"), "1 passed")
-        self.assert_passes(self.pytest(*xdist, "--numprocesses", "2"), "1 passed")
+        self.assert_exit(self.measure(*xdist, "--numprocesses", "0"), 0, "1 passed")
+        self.assert_exit(self.pytest(*xdist, "--numprocesses", "2"), 0, "1 passed")
 
 
 if __name__ == "__main__":

@@ -142,9 +142,8 @@ class WithTorch(ScratchTest):
 
     def test_code_of_ones_own_under_torchrun(self):
         self.write("script.py", SCRIPT)
-        result = self.call(PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--log-dir", self.folder / "logs", "script.py",
-                           timeout=200)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        result = self.assert_exit(self.call(PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--log-dir",
+                                            self.folder / "logs", "script.py", timeout=200), 0)
         for rank in (0, 1):
             self.assertIn(f"rank {rank} of 2 is done", result.stdout)
 
@@ -152,11 +151,9 @@ class WithTorch(ScratchTest):
 class WithoutTorch(ScratchTest):
     def test_its_absence_is_told(self):
         self.write("python", '#!/bin/sh\nexec ' + sys.executable + ' -S "$@"\n').chmod(0o755)
-        result = self.call(HEADROOM, "dispatch", "--runner", "pytorch", "--ranks", "1", "--op", "add", "--no-store",
-                           environment={"HEADROOM_PYTHON": str(self.folder / "python")})
-        self.assertEqual(result.returncode, 2, result.stdout)
-        self.assertIn("has no PyTorch with DTensor", result.stderr)
-        self.assertIn("pip install torch", result.stderr)
+        self.assert_exit(self.call(HEADROOM, "dispatch", "--runner", "pytorch", "--ranks", "1", "--op", "add", "--no-store",
+                                   environment={"HEADROOM_PYTHON": str(self.folder / "python")}), 2,
+                         stderr=("has no PyTorch with DTensor", "pip install torch"))
 
 
 if __name__ == "__main__":

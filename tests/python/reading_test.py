@@ -18,9 +18,8 @@ class Reading(ScratchTest):
     def measured(self):
         self.write("bench.py", "import headroom as hr\n@hr.experiment(axes={'n': [1, 2], 'kind': ['a']})\ndef case(state):\n"
                                "    state.work(bytes=1e3)\n    state.measure(lambda: None)\n")
-        result = self.call(HEADROOM, "run", "bench.py", "--num-samples", "5", "--threads", "1", "--no-limits", "--json", "r.json",
-                           "--store", "h.sqlite")
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_exit(self.call(HEADROOM, "run", "bench.py", "--num-samples", "5", "--threads", "1", "--no-limits", "--json", "r.json",
+                                   "--store", "h.sqlite"), 0)
         return self.folder / "r.json"
 
     def test_records_and_samples(self):
@@ -36,10 +35,8 @@ class Reading(ScratchTest):
     def test_axes_keep_their_types(self):
         self.write("typed.py", "import headroom as hr\n@hr.experiment(axes={'flag': [True, False], 'n': [0], 'share': [1.0], 'text': ['0'],"
                                " 'mixed': [True, 'True ']})\ndef case(state):\n    state.measure(lambda: None)\n")
-        result = self.call(HEADROOM, "run", "typed.py", "--num-samples", "6", "--processes", "1", "--threads", "1", "--no-limits", "--json",
-                           "t.json", "--store", "t.sqlite")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("flag=True n=0 share=1 text=0", result.stdout)
+        self.assert_exit(self.call(HEADROOM, "run", "typed.py", "--num-samples", "6", "--processes", "1", "--threads", "1", "--no-limits",
+                                   "--json", "t.json", "--store", "t.sqlite"), 0, "flag=True n=0 share=1 text=0")
         expected = [[True, 0, 1.0, "0"], [True, 0, 1.0, "0"], [False, 0, 1.0, "0"], [False, 0, 1.0, "0"]]
         columns = [f"axis {name}" for name in ("flag", "n", "share", "text")]
         os.environ["HEADROOM_STORE"] = str(self.folder / "t.sqlite")
@@ -182,9 +179,7 @@ class Reading(ScratchTest):
 
     def test_show(self):
         path = self.measured()
-        shown = self.call(HEADROOM, "show", path, "--markdown")
-        self.assertEqual(shown.returncode, 0, shown.stderr)
-        self.assertIn("| case n=1 kind=a |", shown.stdout)
+        self.assert_exit(self.call(HEADROOM, "show", path, "--markdown"), 0, "| case n=1 kind=a |")
         told = json.loads(self.call(HEADROOM, "show", path, path, "--json", "-").stdout)
         self.assertEqual(len(told["records"]), 2 * len(hr.read(path)))
         self.assertIn("case n=1", self.call(HEADROOM, "show", "@last", "--store", "h.sqlite").stdout)

@@ -35,6 +35,20 @@ class ScratchTest(unittest.TestCase):
         records = json.loads(result.stdout)["records"] if result.stdout.strip() else []
         return result.returncode, records, result.stderr
 
+    def measured(self, *arguments, code=0, **options):
+        """Returns (records, standard error) of a run that ends with `code`."""
+        ended, records, said = self.measure(*arguments, **options)
+        self.assertEqual(ended, code, f"{arguments}: {said}")
+        return records, said
+
+    def assert_exit(self, result, code, *words, stderr=()):
+        """Requires the exit code, `words` on standard output and those on standard error; returns `result`."""
+        self.assertEqual(result.returncode, code, f"{result.args}\nstdout:\n{result.stdout}\nstderr:\n{result.stderr}")
+        for expected, output in ((words, result.stdout), ([stderr] if isinstance(stderr, str) else stderr, result.stderr)):
+            for word in expected:
+                self.assertIn(word, output)
+        return result
+
     def one(self, records, backend="python", metric=None):
         """Returns the record of a backend and metric."""
         found = [record for record in records if record["model"]["backend"] == backend and

@@ -24,9 +24,7 @@ class WithTorch(ScratchTest):
             self.assertEqual(record["outcome"], {"kind": "measured", "reason": ""}, record["model"])
 
     def test_the_experiments_of_gpt_fast(self):
-        code, records, said = self.measure("--python", "gpt_fast", "--backend", "native,torch", "-a", "D=64", "-a", "hidden=128",
-                                           "-a", "BS=8")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("--python", "gpt_fast", "--backend", "native,torch", "-a", "D=64", "-a", "hidden=128", "-a", "BS=8")
         self.assert_all_measured(records, said)
         latency = [record for record in records if record["metric"]["name"] == "latency"]
         self.assertEqual({(record["model"]["name"], record["model"]["backend"]) for record in latency},
@@ -35,8 +33,7 @@ class WithTorch(ScratchTest):
         self.assertTrue(all(record["verified"] for record in latency))
 
     def test_what_torch_compile_compiled_is_told(self):
-        code, records, said = self.measure("--python", "gpt_fast", "layer_norm", "--backend", "torch_compile", "-a", "D=64", "-a", "BS=8")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("--python", "gpt_fast", "layer_norm", "--backend", "torch_compile", "-a", "D=64", "-a", "BS=8")
         self.assertGreater(self.one(records, "torch_compile", "compilation_time(s)")["metric"]["value"], 0)
         self.assertEqual(self.one(records, "torch_compile", "graph breaks")["metric"]["value"], 0)
 
@@ -63,9 +60,8 @@ class WithTorch(ScratchTest):
         self.assertIn("torch.compile recompiled during sampling", said)
 
     def test_the_models(self):
-        code, records, said = self.measure("--python", "gpt_fast", "llama2_7b_int8", "--backend", "torch", "--layers", "1",
-                                           "-a", "max_new_tokens=4", "--timeout", "250s")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("--python", "gpt_fast", "llama2_7b_int8", "--backend", "torch", "--layers", "1", "-a",
+                                      "max_new_tokens=4", "--timeout", "250s")
         tokens = self.one(records, "torch", "token_per_sec")
         self.assertTrue(tokens["verified"])
         self.assertIn("Llama-2", tokens["model"]["extra_info"]["model"])
@@ -112,32 +108,28 @@ class WithTorch(ScratchTest):
             state.State.measure = counted
             _gpt_fast.declare(("torch_cuda", "torch_compile_cuda"), "cuda")
             """)
-        code, records, said = self.measure("bench.py", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--all-backends",
-                                           "-a", "D=64", "-a", "hidden=128", "-a", "BS=8")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("bench.py", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--all-backends", "-a",
+                                      "D=64", "-a", "hidden=128", "-a", "BS=8")
         self.assert_all_measured(records, said)
         latency = [record for record in records if record["metric"]["name"] == "latency"]
         self.assertEqual(len(latency), 12)
         for record in latency:
             self.assertEqual((record["device"], record["verified"], round(record["metric"]["value"], 6)), ("cuda", True, 1))
             self.assertEqual(record["model"]["extra_info"]["gpu"], "a GPU of the test")
-        code, records, said = self.measure("bench.py", "llama2_7b_int8", "--all-backends", "--layers", "1", "-a", "max_new_tokens=4",
-                                           "--timeout", "250s")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("bench.py", "llama2_7b_int8", "--all-backends", "--layers", "1", "-a", "max_new_tokens=4",
+                                      "--timeout", "250s")
         for backend, launches in (("torch_cuda", "one by one, from Python"), ("torch_compile_cuda", "captured into one graph per token")):
             tokens = self.one(records, backend, "token_per_sec")
             self.assertEqual(tokens["model"]["extra_info"]["launches"], launches)
             self.assertEqual(round(tokens["metric"]["value"]), 4_000_000, "an iteration is a generation")
 
     def test_where_no_gpu_is(self):
-        code, records, said = self.measure("--python", "gpt_fast_cuda", "gemv", "-a", "D=64", environment={"CUDA_VISIBLE_DEVICES": ""})
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("--python", "gpt_fast_cuda", "gemv", "-a", "D=64", environment={"CUDA_VISIBLE_DEVICES": ""})
         self.assertEqual({record["outcome"]["kind"] for record in records}, {"skipped"})
         self.assertIn("sees no GPU", records[0]["outcome"]["reason"])
 
     def test_several_cases_compile_in_one_process(self):
-        code, records, said = self.measure("--python", "gpt_fast", "gemv", "--backend", "torch_compile", "-a", "D=64,128")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("--python", "gpt_fast", "gemv", "--backend", "torch_compile", "-a", "D=64,128")
         self.assert_all_measured(records, said)
 
     def test_modules_in_experiments_have_flops(self):
@@ -165,16 +157,13 @@ class WithTorch(ScratchTest):
             torch.jit.trace(model, x).save("script.pt")
             torch.export.save(torch.export.export(model, (x,)), "exported.pt2")
             """)
-        made = self.call(PYTHON, "make.py")
-        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assert_exit(self.call(PYTHON, "make.py"), 0)
         files = ("--module", "exported.pt2", "--module", "script.pt")
-        code, records, said = self.measure("--python", "modules", *files, "--input", "f32[2,8]")
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("--python", "modules", *files, "--input", "f32[2,8]")
         self.assert_all_measured(records, said)
         self.assertEqual({record["model"]["backend"] for record in records}, {"exported", "script"})
         self.assertTrue(self.one(records, "script")["verified"])
-        code, records, _ = self.measure("--python", "modules", *files, "--input", "f32[2,9]")
-        self.assertEqual(code, 1)
+        records, _ = self.measured("--python", "modules", *files, "--input", "f32[2,9]", code=1)
         self.write("no.pt2", "nothing")
         code, records, _ = self.measure("--python", "modules", "--module", "no.pt2", "--input", "f32[2,8]")
         self.assertIn("is not a PyTorch program", records[0]["outcome"]["reason"])
@@ -184,9 +173,8 @@ class WithoutTorch(ScratchTest):
     def test_its_absence_is_a_reason(self):
         # -S: without site-packages, hence without torch
         self.write("python", '#!/bin/sh\nexec ' + sys.executable + ' -S "$@"\n').chmod(0o755)
-        code, records, said = self.measure("--python", "gpt_fast", "gemv", "-a", "D=64", "-a", "dtype=bf16",
-                                           environment={"HEADROOM_PYTHON": str(self.folder / "python")})
-        self.assertEqual(code, 0, said)
+        records, said = self.measured("--python", "gpt_fast", "gemv", "-a", "D=64", "-a", "dtype=bf16",
+                                      environment={"HEADROOM_PYTHON": str(self.folder / "python")})
         self.assertIn("pip install torch", records[0]["outcome"]["reason"])
 
 
