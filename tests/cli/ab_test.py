@@ -222,8 +222,7 @@ class RunningTest(CommandLineTest):
         self.assert_exit(headroom("time", "--no-store", "--runs", "1", "--shell", "default", "true | true"), 0)
 
     def test_shells_that_are_refused(self):
-        programs = self.folder / "bin"
-        programs.mkdir()
+        programs = self.make_folder("bin")
         for name in ("true", "bash"):
             (programs / name).symlink_to(shutil.which(name))
         path = {**os.environ, "PATH": str(programs)}
@@ -260,8 +259,7 @@ class RunningTest(CommandLineTest):
         self.assertIn("x the time of true", result.stdout)
 
     def test_input_and_output(self):
-        text = self.folder / "in"
-        text.write_text("from a file")
+        text = self.write_file("in", "from a file")
         out = self.folder / "out"
         self.assert_exit(ab("cat", "cat -", "--input", text, "--output", out), 0)
         self.assertEqual(out.read_text(), "from a file")

@@ -93,16 +93,11 @@ class CacheFaultsTest(CommandLineTest):
     def tearDown(self):
         self.assertEqual(list(self.temporary.iterdir()), [], "temporary folders are removed in every case")
 
-    def write_suite(self, text, name="mine.toml"):
-        path = self.folder / name
-        path.write_text(text)
-        return path
-
     def suite_of(self, faults):
         """Writes a suite with a model for each of `faults` (name: shell code), and 'fine'."""
         cases = "\n".join(f'if test "{{model}}" = {name}; then {code}; fi' for name, code in faults.items())
         models = ", ".join(f'"{name}"' for name in [*faults, "fine"])
-        return self.write_suite(SUITE.format(models=models, faults=cases))
+        return self.write_file("mine.toml", SUITE.format(models=models, faults=cases))
 
     def cache(self, *arguments, **options):
         return headroom("cache", "--no-store", *arguments, env=self.environment, **options)
@@ -144,8 +139,7 @@ class FailingModelsTest(CacheFaultsTest):
                     "text": "is not a number: 'OOM'", "nan": "not a number|finite"})
 
     def test_a_full_disk(self):
-        disk = self.folder / "disk"
-        disk.mkdir()
+        disk = self.make_folder("disk")
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True)
         if mounted.returncode != 0:
             self.skipTest("no file system can be mounted here")
@@ -166,7 +160,7 @@ class FailingModelsTest(CacheFaultsTest):
 
 class BadInputTest(CacheFaultsTest):
     def refused(self, text, *words):
-        self.assert_refused(self.cache("--suite", self.write_suite(text)), "mine.toml", *words)
+        self.assert_refused(self.cache("--suite", self.write_file("mine.toml", text)), "mine.toml", *words)
 
     def test_suite_files(self):
         good = 'layers = ["ccache"]\ncommand = ["true"]\n'
@@ -199,7 +193,7 @@ class BadInputTest(CacheFaultsTest):
 
 class EndedRunsTest(CacheFaultsTest):
     def test_the_file_is_there_after_every_model(self):
-        suite = self.write_suite(SUITE.format(models='"first", "second"',
+        suite = self.write_file("mine.toml", SUITE.format(models='"first", "second"',
                                               faults='if test "{model}" = second; then sleep 5; fi'))
         process = self.start("--suite", suite, "--output", self.output, "--json", self.records, "--repeat", 1)
         self.wait_for(self.output.exists)
@@ -213,7 +207,7 @@ class EndedRunsTest(CacheFaultsTest):
         self.assert_exit(self.cache("--suite", suite, "-m", "first"), 0)
 
     def test_ctrl_c_keeps_what_was_measured(self):
-        suite = self.write_suite(SUITE.format(models='"first", "second"',
+        suite = self.write_file("mine.toml", SUITE.format(models='"first", "second"',
                                               faults='if test "{model}" = second; then sleep 600; fi'))
         process = self.start("--suite", suite, "--output", self.output, "--json", self.records, "--repeat", 1)
         self.wait_for(self.output.exists)
@@ -310,7 +304,7 @@ class UseTest(CacheFaultsTest):
 
     def test_models_in_random_order_in_every_round(self):
         log = self.folder / "log"
-        suite = self.write_suite(f'models = ["a", "b", "c"]\nlayers = ["ccache"]\nrepeat = 12\n'
+        suite = self.write_file("mine.toml", f'models = ["a", "b", "c"]\nlayers = ["ccache"]\nrepeat = 12\n'
                                  f'command = ["sh", "-c", "echo {{model}} >> {log}"]\n')
         self.assert_exit(self.cache("--suite", suite), 0)
         runs = log.read_text().split()
@@ -430,8 +424,7 @@ class PartsTest(CommandLineTest):
             self.assertNotIn("inductor.triton", self.without())
 
     def test_a_folder_at_its_place_is_as_it_was_after_each(self):
-        cached = self.folder / "cached"
-        cached.mkdir()
+        cached = self.make_folder("cached")
         (cached / "precious").write_text("precious")
         log = self.folder / "log"
         result = self.cache("--layer", f"folder:{cached}", "--layer", "env:MINE", "--each-layer", "--repeat", 4, script=f"""

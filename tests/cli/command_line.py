@@ -78,10 +78,21 @@ class CommandLineTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         os.environ["HEADROOM_TEST"] = folder.name  # marks the processes of this test
 
+    def write_file(self, name, content):
+        """Writes a text, or a value as JSON, below the test's folder and returns the path."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def make_folder(self, name):
+        path = self.folder / name
+        path.mkdir()
+        return path
+
     def script(self, name, text):
         """Writes an executable shell script below the test's folder and returns its path."""
-        path = self.folder / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
+        path = self.write_file(name, f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
         return path
 

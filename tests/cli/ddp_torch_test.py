@@ -56,8 +56,7 @@ class DdpTorchTest(CommandLineTest):
 
     @unittest.skipUnless(DIFF.exists() and has_numpy(), "no diff.py of PyTorch's, or no numpy for it")
     def test_pytorchs_diff_reads_the_report_and_ours_prints_the_same(self):
-        diff = self.folder / "diff.py"
-        diff.write_text(re.search(r"```python\n(.*?)```", DIFF.read_text(), re.S).group(1))
+        diff = self.write_file("diff.py", re.search(r"```python\n(.*?)```", DIFF.read_text(), re.S).group(1))
         files = [self.folder / "a.json", self.folder / "b.json"]
         self.assert_exit(ddp("--model", "resnet18", "--ranks", "1,2", "--iters", "2", "--warmup", "1", "--json", files[0]), 0)
         report = json.loads(files[0].read_text())

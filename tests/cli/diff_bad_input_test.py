@@ -19,17 +19,14 @@ def record(name="x", values="1,2,3,1,2,3,1,2", unit="us", value="2", **more):
 
 class DiffBadInputTest(CommandLineTest):
     def write(self, name, *records):
-        path = self.folder / name
-        path.write_text(HEAD + ",\n".join(records) + "]}")
-        return path
+        return self.write_file(name, HEAD + ",\n".join(records) + "]}")
 
     def setUp(self):
         super().setUp()
         self.good = self.write("good.json", record())
 
     def refused(self, text, *words):
-        path = self.folder / "bad.json"
-        path.write_text(text)
+        path = self.write_file("bad.json", text)
         for operands in ((self.good, path), (path, self.good)):
             self.assert_refused(headroom("diff", *operands), "bad.json", *words)
 
@@ -123,12 +120,10 @@ class DiffBadInputTest(CommandLineTest):
                          "the baseline is in 'us', the candidate in 'B'")
 
     def test_what_is_no_file(self):
-        empty = self.folder / "empty.json"
-        empty.write_text("")
+        empty = self.write_file("empty.json", "")
         self.assert_refused(headroom("diff", self.good, empty), "empty.json: is empty")
         self.assert_refused(headroom("diff", self.good, self.folder / "none.json"), "none.json", "No such file")
-        folder = self.folder / "folder"
-        folder.mkdir()
+        folder = self.make_folder("folder")
         self.assert_refused(headroom("diff", self.good, folder), "no *.json, *.jsonl or *.csv file in this folder")
         self.assert_refused(headroom("diff", "--format", "ddp", folder, folder), "is a folder, not a file")
         self.assert_refused(headroom("diff", self.good, "/dev/null"), "/dev/null: is empty")
@@ -147,8 +142,7 @@ class DiffBadInputTest(CommandLineTest):
         self.assertEqual({entry["ratio"] for entry in comparisons}, {1})
 
     def test_two_gigabytes_that_are_none_of_ours(self):
-        hole = self.folder / "hole.json"
-        hole.write_text(HEAD)
+        hole = self.write_file("hole.json", HEAD)
         os.truncate(hole, 2 << 30)
         self.assert_refused(headroom("diff", self.good, hole), "hole.json", "/records/0: expected an object")
 

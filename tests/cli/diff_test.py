@@ -38,12 +38,9 @@ def samples(center, seed=1, count=40, noise=0.005):
 
 class DiffTest(CommandLineTest):
     def write(self, name, records, **environment):
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         environment = {"timestamp": 1790000000 + len(name), "fingerprint": "machine-a", **environment}
-        path.write_text(json.dumps({"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment],
-                                    "records": records}))
-        return path
+        return self.write_file(name, {"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment],
+                                      "records": records})
 
     def sides(self, factor, **options):
         before = [record("gemv", samples(10, 1, **options)), record("mlp", samples(50, 2))]
@@ -69,10 +66,8 @@ class DiffTest(CommandLineTest):
                          "give several runs of each side", "(2: run-to-run spread assumed up to 16 %)")
 
     def hyperfine(self, name, center, seed):
-        path = self.folder / name
         times = samples(center, seed, 10, 0.01)
-        path.write_text(json.dumps({"results": [{"command": "make", "times": times, "median": sorted(times)[5]}]}))
-        return path
+        return self.write_file(name, {"results": [{"command": "make", "times": times, "median": sorted(times)[5]}]})
 
     def test_two_files_of_ten_runs_decide_what_no_spread_explains(self):
         for factor, code, verdict in ((10, 1, "regression"), (2, 1, "regression"), (1.05, 3, "inconclusive"),
@@ -108,8 +103,7 @@ class DiffTest(CommandLineTest):
         def written(path, value):
             runs = [{"name": "sum", "run_name": "sum", "run_type": "iteration", "repetition_index": i, "iterations": 100,
                      "real_time": 10, "cpu_time": 10, "time_unit": "ns", name: value(i)} for i in range(10)]
-            (self.folder / path).write_text(json.dumps({"context": {"host_name": "a", "num_cpus": 2}, "benchmarks": runs}))
-            return self.folder / path
+            return self.write_file(path, {"context": {"host_name": "a", "num_cpus": 2}, "benchmarks": runs})
         return written("before.json", lambda i: before * (1 + 0.001 * (i % 3))), written("after.json", lambda i: after * (1 + 0.001 * (i % 3)))
 
     def counter(self, name, before, after, *options):
@@ -276,8 +270,7 @@ class DiffTest(CommandLineTest):
         self.assertNotIn("decile", run_diff(before, after).stdout)
 
     def test_gate_file(self):
-        gate = self.folder / "gate.toml"
-        gate.write_text('margin = "3%"\n[[case]]\nname = "gemv*"\nmargin = "30%"\n')
+        gate = self.write_file("gate.toml", 'margin = "3%"\n[[case]]\nname = "gemv*"\nmargin = "30%"\n')
         self.assert_exit(run_diff("--gate-file", gate, *self.sides(1.2)), 0)
         gate.write_text('[[case]]\nname = "mlp*"\nmargin = "30%"\n')
         self.assert_refused(headroom("diff", "--gate-file", gate, *self.sides(1.2)), "no margin for all cases")
@@ -380,8 +373,7 @@ class DiffTest(CommandLineTest):
 
     def test_folders_without_anything(self):
         before, _ = self.sides(1)
-        empty = self.folder / "empty"
-        empty.mkdir()
+        empty = self.make_folder("empty")
         self.assert_refused(headroom("diff", before, empty), "no *.json, *.jsonl or *.csv file")
         (empty / "broken.json").write_text("{")
         self.assert_refused(headroom("diff", before, empty), "none of 1 files can be read")
@@ -394,8 +386,7 @@ class DiffTest(CommandLineTest):
                                    "no results"),
                                   ("type.json", before.read_text().replace('"us"', "7"), "/records/0/metric/unit")):
             with self.subTest(name):
-                path = self.folder / name
-                path.write_text(text)
+                path = self.write_file(name, text)
                 self.assert_refused(headroom("diff", before, path), words, name)
         self.assert_refused(headroom("diff", before, self.folder / "missing.json"), "missing.json")
         self.assert_refused(headroom("diff", before), "")

@@ -105,8 +105,7 @@ class BadInputTest(CommandLineTest):
         self.assert_refused(dispatch("--ranks", "3", RANK="0", WORLD_SIZE="2"), "--ranks 3", "torchrun started 2")
 
     def test_expectations_are_checked_by_line(self):
-        file = self.folder / "expect.toml"
-        file.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nuss = 3\n')
+        file = self.write_file("expect.toml", '[[expect]]\nop = "add"\nmetric = "hit"\nuss = 3\n')
         self.assert_refused(dispatch("--expect", file), str(file), "line 4", "'uss'", "did you mean 'us'")
 
 

@@ -21,10 +21,8 @@ class FewSamplesTest(CommandLineTest):
         """Writes a case for each of `counts`."""
         records = [record(f"case{i}", [factor * (10 + 0.001 * (j * 7 % 5)) for j in range(count)])
                    for i, count in enumerate(counts)]
-        path = self.folder / name
-        path.write_text(json.dumps({"headroom": {"schema": 3}, "environments": [{"fingerprint": "m", "session": name}],
-                                    "records": records}))
-        return path
+        return self.write_file(name, {"headroom": {"schema": 3}, "records": records,
+                                      "environments": [{"fingerprint": "m", "session": name}]})
 
     def compared(self, factor, before, after, *options):
         told = headroom("diff", "--run-spread", "0%", "--json", "-", *options, self.write("before.json", 1, before),

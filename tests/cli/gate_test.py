@@ -31,9 +31,7 @@ class GateTest(CommandLineTest):
         # Another run: not paired.
         text["environments"][0]["timestamp"] += later
         text["environments"][0]["session"] = name
-        path = self.folder / name
-        path.write_text(json.dumps(text))
-        return path
+        return self.write_file(name, text)
 
     def before_and_after(self, factor):
         measured = self.folder / "measured.json"

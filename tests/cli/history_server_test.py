@@ -91,8 +91,7 @@ class HistoryServerTest(CommandLineTest):
 
     def silent_after(self, count):
         self.proxies += 1
-        folder = self.folder / f"p{self.proxies}"
-        folder.mkdir()
+        folder = self.make_folder(f"p{self.proxies}")
         return SilentProxy(folder, count)
 
     def outbox(self):

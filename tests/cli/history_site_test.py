@@ -169,8 +169,7 @@ class HistorySiteTest(CommandLineTest):
         self.add(3, [record("third", 1)])
         self.assert_refused(self.make(), "series/3.html", "not written by headroom")
         (self.site / "series" / "3.html").unlink()
-        target = self.folder / "target"
-        target.write_text("mine")
+        target = self.write_file("target", "mine")
         (self.site / "series" / "3.html").symlink_to(target)
         self.assert_refused(self.make(), "series/3.html", "not written by headroom")
         (self.site / "series" / "3.html").unlink()

@@ -153,11 +153,7 @@ class HistoryTest(CommandLineTest):
                 "benchmarks": [{"name": "BM", "run_name": "BM", "run_type": "iteration", "threads": 1,
                                 "iterations": 10, "real_time": 4, "cpu_time": 3, "time_unit": "ns"}]}))
             self.assert_exit(self.history("import", path), 0)
-            path = self.folder / f"pytest{number}.json"
-            path.write_text(json.dumps({
-                "machine_info": {"node": host, "machine": "x86_64", "cpu": {"brand_raw": "a CPU", "count": 2}},
-                "datetime": f"2026-09-21T14:14:0{number}+00:00", "version": "4.0.0",
-                "benchmarks": [{"name": "t", "fullname": "test.py::t", "stats": {"median": 0.5}}]}))
+            path = self.pytest_run(number, {"brand_raw": "a CPU", "count": 2}, host)
             self.assert_exit(self.history("import", path), 0)
         series = [s for s in json.loads(self.history("--json", "-").stdout)["series"] if s["metric"] == "latency"]
         self.assertEqual([s["values"] for s in series], [2, 2, 2, 2])
@@ -165,12 +161,10 @@ class HistoryTest(CommandLineTest):
         self.assertEqual(sorted(s["fingerprint"][:7] for s in series), ["build-a"] * 2 + ["build-b"] * 2)
 
     def pytest_run(self, number, cpu, host="h"):
-        path = self.folder / f"pytest{number}.json"
-        path.write_text(json.dumps({
+        return self.write_file(f"pytest{number}.json", {
             "machine_info": {"node": host, "machine": "x86_64", "cpu": cpu}, "version": "4.0.0",
             "datetime": f"2026-09-21T14:14:{number:02}+00:00",
-            "benchmarks": [{"name": "t", "fullname": "test.py::t", "stats": {"median": 0.5 + number / 1000}}]}))
-        return path
+            "benchmarks": [{"name": "t", "fullname": "test.py::t", "stats": {"median": 0.5 + number / 1000}}]})
 
     def latencies(self, **options):
         return [s for s in json.loads(self.history("--json", "-", **options).stdout)["series"] if s["metric"] == "latency"]
@@ -220,8 +214,7 @@ class HistoryTest(CommandLineTest):
 
     def test_import_is_all_or_nothing(self):
         good = self.write_run(1, [record("gemv", 1)])
-        bad = self.folder / "bad.json"
-        bad.write_text('{"headroom": {"schema": 1}, "records": [')
+        bad = self.write_file("bad.json", '{"headroom": {"schema": 1}, "records": [')
         self.assert_refused(self.history("import", good, bad), "bad.json")
         self.assertFalse(self.store.exists())
         self.assert_refused(self.history("import", self.folder / "missing.json"), "missing.json")
@@ -246,8 +239,7 @@ class HistoryTest(CommandLineTest):
         self.assertIn("0 runs added", self.history("import", folder, folder / "a.json").stdout)
 
     def test_import_of_a_folder_without_results(self):
-        empty = self.folder / "empty"
-        empty.mkdir()
+        empty = self.make_folder("empty")
         self.assert_refused(self.history("import", empty), "no *.json, *.jsonl or *.csv file in this folder")
         (empty / "broken.json").write_text("{")
         self.assert_refused(self.history("import", empty), "none of 1 files can be read", "broken.json")
@@ -282,8 +274,7 @@ class HistoryTest(CommandLineTest):
         other = self.folder / "other.sqlite"
         with sqlite3.connect(other) as database:
             database.execute("CREATE TABLE mine (x)")
-        text = self.folder / "notes.txt"
-        text.write_text("my notes\n")
+        text = self.write_file("notes.txt", "my notes\n")
         run = self.write_run(1, [record("gemv", 1)])
         for path in (other, text):
             before = path.read_bytes()

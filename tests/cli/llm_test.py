@@ -146,8 +146,7 @@ class LlmModelsTest(CommandLineTest):
                          {(1, 8), (1, 16), (4, 8), (4, 16)})
 
     def test_a_prompt_is_given_by_its_ids(self):
-        file = self.folder / "ids.txt"
-        file.write_text("1, 15\n27 299\n")
+        file = self.write_file("ids.txt", "1, 15\n27 299\n")
         found = {}
         for name, tokens in (("list", "1,15,27,299"), ("file", file), ("other", "1,15,27,298")):
             record, = self.records("llm.prefill", "--model", self.model, "--tokens", str(tokens))

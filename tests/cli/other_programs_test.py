@@ -62,8 +62,7 @@ class OtherProgramsTest(CommandLineTest):
         for command, program in (("trace", "headroom-trace"), ("report", "headroom-pages"), ("serve", "headroom-pages")):
             self.assert_refused(self.run_alone(command, "x"), program, "make build", "install")
         # A trace that is only probed for may be missing.
-        results = self.folder / "r.json"
-        results.write_text(json.dumps({"results": [{"command": "true", "times": [0.1, 0.2]}]}))
+        results = self.write_file("r.json", {"results": [{"command": "true", "times": [0.1, 0.2]}]})
         self.assert_exit(self.run_alone("show", results), 0)
 
     def test_a_program_that_cannot_be_started(self):

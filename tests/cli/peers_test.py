@@ -137,8 +137,7 @@ class PeersTest(CommandLineTest):
         self.refused(f"{LIBRARY}:good,name=a b", "cannot name a backend")
 
     def test_what_is_no_library_is_refused(self):
-        text = self.folder / "text.so"
-        text.write_text("no library\n")
+        text = self.write_file("text.so", "no library\n")
         self.refused(f"{text}:f", "is not a shared library")
         self.refused(f"{self.folder}:f", str(self.folder))
         whole = LIBRARY.read_bytes()

@@ -219,8 +219,7 @@ class RanksAmongOtherUsers(Job):
         self.remove_meeting()
         self.addCleanup(self.remove_meeting)
         self.folder.chmod(0o711)
-        home = self.folder / "home"
-        home.mkdir()
+        home = self.make_folder("home")
         os.chown(home, USER, USER)
         self.variables = {"LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "strangers", "HOME": str(home),
                           **{f"XDG_{name}_HOME": str(home / name) for name in ("CACHE", "STATE", "DATA")}}

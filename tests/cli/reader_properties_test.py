@@ -149,8 +149,7 @@ TOOLS = (hyperfine, google_benchmark, old_google_benchmark, pytest_benchmark, nv
 
 class ReaderProperties(CommandLineTest):
     def write(self, written):
-        path = self.folder / written.name
-        path.write_text(written.content)
+        path = self.write_file(written.name, written.content)
         for name, content in written.beside:
             (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / name).write_bytes(content)
@@ -219,8 +218,7 @@ class ReaderProperties(CommandLineTest):
                     rounds.append({"ranks": list(range(ranks)), "measurements": [rng.uniform(0.1, 0.2) for _ in range(3 * ranks)]})
                     counts.append(3 * ranks)
                 models.append({"model": rng.choice(["resnet", "bert"]), "batch_size": batch, "result": rounds})
-            path = self.folder / "ddp.json"
-            path.write_text(json.dumps({"benchmark_results": models}))
+            path = self.write_file("ddp.json", {"benchmark_results": models})
             records = json.loads(headroom("show", path, "--json", "-").stdout)["records"]
             self.assertEqual([sum(len(process["values"]) for process in record["samples"]) for record in records], counts)
             shown = self.assert_exit(headroom("show", path), 0)

@@ -93,10 +93,7 @@ class Readers(CommandLineTest):
         self.assertIn(("f", "latency"), self.compared(path, path))
 
     def hyperfine(self, name, *results):
-        path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"results": [{"command": command, "times": times} for command, times in results]}))
-        return path
+        return self.write_file(name, {"results": [{"command": command, "times": times} for command, times in results]})
 
     def rows(self, *arguments):
         """Returns the rows of `headroom show` by case."""
@@ -146,10 +143,8 @@ class Readers(CommandLineTest):
         self.assertIn("joined 7 runs of 1 result", self.rows(path)[1])
 
     def google(self, name, *benchmarks):
-        path = self.folder / name
-        path.write_text(json.dumps({"context": {}, "benchmarks": [
-            {"run_type": "iteration", "cpu_time": 1, "time_unit": "ns", **benchmark} for benchmark in benchmarks]}))
-        return path
+        return self.write_file(name, {"context": {}, "benchmarks": [
+            {"run_type": "iteration", "cpu_time": 1, "time_unit": "ns", **benchmark} for benchmark in benchmarks]})
 
     def test_counters_are_shown_where_asked(self):
         path = self.google("a.json", {"name": "f", "real_time": 2, "items_per_second": 5, "depth": 3})
@@ -210,13 +205,11 @@ class Readers(CommandLineTest):
         compared = headroom("diff", *paths)
         self.assertRegex(compared.stdout, "n_gpu_layers +0 +99")
         self.assertIn("2 matched cases", compared.stdout)
-        without = self.folder / "older.jsonl"
-        without.write_text(paths[1].read_text().replace('"n_gpu_layers": 99, ', ""))
+        without = self.write_file("older.jsonl", paths[1].read_text().replace('"n_gpu_layers": 99, ', ""))
         self.assertRegex(headroom("diff", without, paths[1]).stdout, "n_gpu_layers +99")
 
     def test_what_is_no_file_of_results(self):
-        good = self.folder / "good.json"
-        good.write_text('{"results": [{"command": "x", "mean": 1.5, "times": [1, 2]}]}')
+        good = self.write_file("good.json", '{"results": [{"command": "x", "mean": 1.5, "times": [1, 2]}]}')
         bad = self.folder / "bad.json"
         for text, words in (("", "is empty"), ("what", "unknown file format"),
                             ('{"results": [{"command": "x", "times": [1, ', "not JSON at byte"),

@@ -78,11 +78,9 @@ class RooflineTest(CommandLineTest):
         path, _ = self.run_cases()
         told = json.loads(path.read_text())
         told["environments"][0]["fingerprint"] = "elsewhere-8c-00000000"
-        other = self.folder / "other.json"
-        other.write_text(json.dumps(told))
+        other = self.write_file("other.json", told)
         self.assert_refused(headroom("roofline", path, "--limits", other), "elsewhere-8c-00000000", "--limits")
-        both = self.folder / "both"
-        both.mkdir()
+        both = self.make_folder("both")
         path.rename(both / "a.json")
         other.rename(both / "b.json")
         self.assert_refused(headroom("roofline", both), "several machines")
@@ -133,8 +131,7 @@ class RooflineTest(CommandLineTest):
     def test_what_it_cannot_plot(self):
         self.assert_refused(headroom("roofline", self.folder / "none.json"), "none.json")
         self.assert_refused(headroom("roofline", "--store", self.folder / "none.sqlite"), "none.sqlite")
-        times = self.folder / "hyperfine.json"
-        times.write_text(json.dumps({"results": [{"command": "true", "times": [0.1, 0.2, 0.3]}]}))
+        times = self.write_file("hyperfine.json", {"results": [{"command": "true", "times": [0.1, 0.2, 0.3]}]})
         self.assert_refused(headroom("roofline", times), "FLOPs and bytes", "headroom run gemv")
         path, _ = self.run_cases()
         self.assert_refused(headroom("roofline", path, "--svg", self.folder / "run.json" / "x.svg"), "x.svg")

@@ -49,8 +49,7 @@ class BadInputTest(CommandLineTest):
         self.assert_refused(faulty("fine", "--output", self.folder / "a.csv", "--json", self.folder / "a.json"), "a.json")
 
     def test_malformed_targets_name_line_and_column(self):
-        targets = self.folder / "targets.toml"
-        targets.write_text('[[target]]\nexperiment = "gemv"\nmetric = \n')
+        targets = self.write_file("targets.toml", '[[target]]\nexperiment = "gemv"\nmetric = \n')
         self.assert_refused(headroom("run", "--targets", targets), str(targets), "3")
         targets.write_text('[[target]]\nexperiment = "gemv"\ncolour = "red"\nvalue = 1\n')
         self.assert_refused(headroom("run", "--targets", targets), "colour", "3")
@@ -65,8 +64,7 @@ class BadRunnerTest(CommandLineTest):
         self.refused("/nowhere/runner", "/nowhere/runner", "no such file")
 
     def test_not_executable(self):
-        path = self.folder / "plain.txt"
-        path.write_text("hello")
+        path = self.write_file("plain.txt", "hello")
         self.refused(path, "plain.txt")
 
     def test_not_a_runner(self):

@@ -130,8 +130,7 @@ class ServeTest(CommandLineTest):
     def test_a_history_that_goes_and_comes_back(self):
         fill(self.folder, self.store, runs=14)
         served = self.serve()
-        away = self.folder / "away"
-        away.mkdir()
+        away = self.make_folder("away")
         files = list(self.folder.glob("history.sqlite*"))
         for file in files:
             file.rename(away / file.name)

@@ -104,8 +104,7 @@ class ModulesTest(CommandLineTest):
     # Errors of the user: exit code 2, before anything is measured.
 
     def test_bad_usage_is_refused_with_what_to_do(self):
-        text = self.folder / "text.pt"
-        text.write_text("this is not a module")
+        text = self.write_file("text.pt", "this is not a module")
         empty = self.folder / "empty.pt"
         empty.touch()
         layers = ["--module", self.module("layers")]
@@ -216,8 +215,7 @@ class TracesTest(CommandLineTest):
     def test_a_run_that_cannot_be_traced_is_refused_before_it_begins(self):
         self.assert_refused(run("gemv", "-a", "D=1024", "--trace", self.traces), "native", "headroom-torch")
         self.assertFalse(self.traces.exists())
-        taken = self.folder / "taken"
-        taken.write_text("a file")
+        taken = self.write_file("taken", "a file")
         self.assert_refused(run("--module", self.layers, "--input", ROWS, "--trace", taken), "taken")
 
     def test_a_trace_that_cannot_be_written_costs_neither_the_samples_nor_the_file_before(self):

@@ -32,8 +32,7 @@ class Validate(CommandLineTest):
                                  ("nan", sound.replace('"args": {}', '"args": {"x": NaN}', 1), "NaN"),
                                  ("zero", sound.replace('"dur": 100', '"dur": 0100'), "starts with 0")):
             with self.subTest(name):
-                file = self.folder / f"{name}.json"
-                file.write_text(text)
+                file = self.write_file(f"{name}.json", text)
                 self.assert_exit(trace("utilization", file), 0)
                 result = self.assert_exit(trace("validate", file), 1)
                 self.assertRegex(result.stdout, rf"\n *\d+ +invalid JSON: .*{what}")

@@ -67,9 +67,7 @@ class Case(CommandLineTest):
         document = events_of(name)
         document["traceEvents"] = [new for event in document["traceEvents"]
                                    if (new := change(dict(event)) if event.get("ph") == "X" else event) is not None]
-        path = self.folder / name.removesuffix(".gz")
-        path.write_text(json.dumps(document))
-        return path
+        return self.write_file(name.removesuffix(".gz"), document)
 
     def cut_out(self, name, at_us, us):
         """A variation without `us` after `at_us` (from the first event)."""

@@ -42,8 +42,7 @@ class Formats(CommandLineTest):
         self.assertEqual([row["step"] for row in steps[0]], [event["name"].split("#")[1] for event in named])
         self.assertEqual(steps[0], steps[1])
         self.assertEqual(steps[1], steps[2])
-        old = self.folder / "old.json"
-        old.write_text(out.read_text().replace("ProfilerStep#", "step_num#"))
+        old = self.write_file("old.json", out.read_text().replace("ProfilerStep#", "step_num#"))
         self.assertEqual(tables_of(trace("steps", old, "--json", "-"))["steps"], steps[0])
 
     def test_memory_of_a_snapshot(self):

@@ -43,9 +43,7 @@ class Merge(CommandLineTest):
         return headroom("trace", "merge", *arguments, **options)
 
     def write(self, name, events, **members):
-        path = self.folder / name
-        path.write_text(json.dumps(document(events, **members)))
-        return path
+        return self.write_file(name, document(events, **members))
 
     def job(self):
         """Rank 1 is 50 us late; its clock is 40 us ahead, with another origin."""
@@ -199,8 +197,7 @@ class Merge(CommandLineTest):
 
     def test_refuses_and_leaves_nothing(self):
         first, second = self.job()
-        text = self.folder / "text.json"
-        text.write_text("hello")
+        text = self.write_file("text.json", "hello")
         before = sorted(self.folder.iterdir())
         out = self.folder / "out.json"
         self.assert_refused(self.merge("-o", out), "no traces given")
@@ -240,8 +237,7 @@ class Merge(CommandLineTest):
         self.assert_refused(self.merge(first, second, "-o", self.folder / "out.json"), "decades")
 
     def test_links_are_not_followed_when_asked(self):
-        target = self.folder / "target.json"
-        target.write_text("kept")
+        target = self.write_file("target.json", "kept")
         (self.folder / "link.json").symlink_to(target)
         self.assert_exit(self.merge(*self.job(), "--no-follow", "-o", self.folder / "link.json"), 2)
         self.assertEqual(target.read_text(), "kept")

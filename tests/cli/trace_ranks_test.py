@@ -170,10 +170,8 @@ class TraceOfAJob(CommandLineTest):
             start = 1000 * step
             events.append(event("user_annotation", f"ProfilerStep#{step + 5}", start, 1000, 2))
             events += product(start, late)
-        path = self.folder / name
-        path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 2},
-                                    "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}]}))
-        return path
+        return self.write_file(name, {"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 2},
+                                      "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}]})
 
     def tables(self, *arguments):
         result = self.assert_exit(headroom("trace", *arguments, "--no-store", "--json", "-"), 0)

@@ -194,15 +194,12 @@ class OneTrace(CommandLineTest):
 
     def test_a_cut_off_file_is_used_and_said(self):
         whole = write_trace(self.folder / "whole.json").read_text()
-        cut = self.folder / "cut.json"
-        cut.write_text(whole[:whole.rindex("]")])
+        cut = self.write_file("cut.json", whole[:whole.rindex("]")])
         self.assert_exit(trace("utilization", cut), 0, "33.3 %", stderr=f"{cut}: the file is truncated")
 
     def test_files_that_are_no_traces(self):
-        empty = self.folder / "empty.json"
-        empty.write_text("")
-        text = self.folder / "text.json"
-        text.write_text("hello")
+        empty = self.write_file("empty.json", "")
+        text = self.write_file("text.json", "hello")
         for path in (empty, text, self.folder / "absent.json"):
             with self.subTest(path.name):
                 self.assert_refused(trace("utilization", path), path.name)

@@ -38,8 +38,7 @@ class Bombs(CommandLineTest):
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, 400 << 20)
 
     def test_a_folder_with_one_of_them_keeps_the_others(self):
-        folder = self.folder / "results"
-        folder.mkdir()
+        folder = self.make_folder("results")
         write_bomb(folder / "a.json.zst", *self.HEADS["records.json.zst"], 6 << 30)
         self.assert_exit(headroom("time", "--runs", "3", "true", "--no-store", "--json", folder / "b.json"), 0)
         self.assert_exit(headroom("show", folder, "--max-memory", "300MiB"), 0, "true", stderr="a.json.zst")
@@ -52,8 +51,7 @@ class Bombs(CommandLineTest):
 class Links(CommandLineTest):
     def test_with_no_follow_nothing_is_written_through_a_link(self):
         (self.folder / "real").mkdir()
-        target = self.folder / "real/target.json"
-        target.write_text("mine")
+        target = self.write_file("real/target.json", "mine")
         (self.folder / "link.json").symlink_to(target)
         (self.folder / "linked").symlink_to(self.folder / "real")
         runs = self.folder / "runs.json"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of pages: one browser, and records."""
-import json
 import os
 import pathlib
 import sys
@@ -23,9 +22,7 @@ class PageTest(CommandLineTest):
         cls.addClassCleanup(cls.browser.close)
 
     def write(self, content, name="records.json"):
-        path = self.folder / name
-        path.write_text(json.dumps(content))
-        return path
+        return self.write_file(name, content)
 
     def report(self, *arguments, name="page.html"):
         """Makes a page and returns its path."""

@@ -248,8 +248,7 @@ class CommandTest(PageTest):
         page = self.report(records)
         first = page.read_bytes()
         self.assertEqual(self.report(records).read_bytes(), first)
-        other = self.folder / "notes.txt"
-        other.write_text("mine")
+        other = self.write_file("notes.txt", "mine")
         self.assert_exit(headroom("report", records, "-o", other, "--force"), 0)
         self.assertEqual(other.read_bytes(), first)
         self.assertEqual(headroom("report", records, "-o", "-").stdout.encode(), first)

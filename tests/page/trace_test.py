@@ -230,8 +230,7 @@ class TraceTest(PageTest):
 
     def test_what_cannot_be_read_makes_no_page(self):
         good = write_trace(self.folder / "good.json", loading_events(1))
-        broken = self.folder / "broken.json"
-        broken.write_text(json.dumps(document([]))[:-4])
+        broken = self.write_file("broken.json", json.dumps(document([]))[:-4])
         out = self.folder / "page.html"
         self.assert_refused(headroom("report", good, broken, "-o", out), "broken.json")
         self.assertFalse(out.exists())
