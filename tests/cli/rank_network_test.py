@@ -31,9 +31,9 @@ class RankNetworkTest(CommandLineTest):
             part.__enter__()
             self.addCleanup(part.__exit__, None, None, None)
 
-    def start(self, rank, *arguments):
+    def start(self, rank, *arguments, **variables):
         place = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
-                 "MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": PORT}
+                 "MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": PORT, **variables}
         program = subprocess.Popen(["ip", "netns", "exec", HOSTS[rank], HEADROOM, "ddp", "--runner", str(RANK), "--no-store",
                                     "--timeout", f"{TIMEOUT}s", *arguments],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment(**place))
@@ -41,10 +41,9 @@ class RankNetworkTest(CommandLineTest):
         return program
 
     def test_both_sides_end_within_the_time_out(self):
-        report = self.folder / "report.json"
-        leader, follower = [self.start(rank, "--iters", "1000000", "--json", str(report)) for rank in range(2)]
-        self.wait_for(report.exists)  # a step is done, the other is running
-        time.sleep(0.5)
+        begun = self.folder / "begun"
+        leader, follower = [self.start(rank, "--iters", "1000000", SCRIPTED_BEGUN=str(begun)) for rank in range(2)]
+        self.wait_for(begun.exists, leader)
         for program in (leader, follower):
             self.assertIsNone(program.poll(), "ended too early")
         cut_cable()

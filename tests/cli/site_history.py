@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 
-from command_line import HEADROOM
+from command_line import HEADROOM, headroom
 
 START = 1_790_000_000
 HOSTILE = ("<script>alert(1)</script>", "../../../etc/passwd", '"><img src=x onerror=alert(1)>', "</script><!--", "a\u202eb\x1b[31m",
@@ -35,7 +35,8 @@ def fill(folder, store, runs=40, change=20, fingerprint="machine-a"):
     """gemv takes 10 us, and 12 us from run `change` on; layer_norm stays."""
     files = [run_file(folder, i, [record("gemv", (10 if i < change else 12) + i * 7 % 11 / 100), record("layer_norm", 5 + i * 5 % 7 / 100)],
                       fingerprint, ("a" if i < change else "b") * 40) for i in range(runs)]
-    subprocess.run([HEADROOM, "history", "import", *files, "--store", store], check=True, stdout=subprocess.DEVNULL)
+    imported = headroom("history", "import", *files, "--store", store)
+    assert imported.returncode == 0 and f"{runs} runs added" in imported.stdout, imported
 
 
 def records_of_run(folder, number, name, fingerprint="machine-a"):
