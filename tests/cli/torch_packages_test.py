@@ -7,15 +7,10 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of
+from command_line import CommandLineTest, records_of
+from torch_modules_test import ROWS, TORCH, run
 
-TORCH = BIN / "headroom-torch"
 TORCH_PYTHON = os.environ.get("HEADROOM_TORCH_PYTHON")
-ROWS = "f32[4,16]"
-
-
-def run(*arguments, **options):
-    return headroom("run", "--no-limits", "--no-store", "--processes", "1", *BRIEF, *arguments, **options)
 
 
 @unittest.skipUnless(TORCH.exists(), "headroom-torch was not built: libtorch was not found")

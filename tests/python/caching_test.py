@@ -92,24 +92,20 @@ class Cache(ScratchTest):
 
     def test_what_cannot_be_a_target(self):
         for target in ("compiler.py", "python3 compiler.py", ":build", "compiler:"):
-            with self.assertRaisesRegex(ValueError, "a command is a list of words"):
-                hr.cache(target)
+            self.assertRaisesRegex(ValueError, "a command is a list of words", hr.cache, target)
         with self.assertRaisesRegex(hr.CommandFailed, "compiler has no function bild"):
             hr.cache("compiler:bild", layers=["inductor"], repeat=1)
 
     def test_functions_that_cannot_be_found(self):
-        with self.assertRaisesRegex(ValueError, "another process cannot find"):
-            hr.cache(lambda: 1)
+        self.assertRaisesRegex(ValueError, "another process cannot find", hr.cache, lambda: 1)
 
         def inner():
             pass
-        with self.assertRaisesRegex(ValueError, "at the top level"):
-            hr.cache(inner)
+        self.assertRaisesRegex(ValueError, "at the top level", hr.cache, inner)
 
     def test_a_run_that_fails(self):
         self.write("broken.py", "def build():\n    raise ValueError('no compiler')\n")
-        with self.assertRaisesRegex(hr.CommandFailed, "no compiler"):
-            hr.cache("broken:build", layers=["inductor"], repeat=1)
+        self.assertRaisesRegex(hr.CommandFailed, "no compiler", hr.cache, "broken:build", layers=["inductor"], repeat=1)
 
     def test_no_temporary_files_stay(self):
         (self.folder / "tmp").mkdir()

@@ -108,8 +108,7 @@ class PutBack(unittest.TestCase):
         self.assertEqual(self.state(), before)
         self.assertIn("ZeroDivisionError", hr.time(lambda: 1 / 0, **BRIEF).failure)
         self.assertEqual(self.state(), before)
-        with self.assertRaises(hr.CommandFailed):
-            hr.time(len, "abc", precision="often")
+        self.assertRaises(hr.CommandFailed, hr.time, len, "abc", precision="often")
         self.assertEqual(self.state(), before)
 
     def test_the_collector_stays_off_where_it_was(self):
@@ -192,8 +191,7 @@ class Interrupted(unittest.TestCase):
         self.addCleanup(os.environ.__setitem__, "HEADROOM", before)
         for program, problem in (("/bin/false", hr.CommandFailed), ("/bin/true", hr.CommandFailed), ("/nowhere", FileNotFoundError)):
             os.environ["HEADROOM"] = program
-            with self.assertRaises(problem):
-                hr.time(len, "abc")
+            self.assertRaises(problem, hr.time, len, "abc")
 
 
 class ThreadsOfExperiments(ScratchTest):

@@ -140,17 +140,14 @@ class Reading(ScratchTest):
         self.assertIn('data-kind="diff"', compared.html)
         self.assertIn("save(path) writes it", repr(compared))
         self.assertEqual(hr.report("@last", store=self.folder / "h.sqlite").title, "@last")
-        with self.assertRaisesRegex(hr.CommandFailed, "absent.json"):
-            hr.report(self.folder / "absent.json")
-        with self.assertRaisesRegex(ValueError, "needs something to show"):
-            hr.report()
+        self.assertRaisesRegex(hr.CommandFailed, "absent.json", hr.report, self.folder / "absent.json")
+        self.assertRaisesRegex(ValueError, "needs something to show", hr.report)
 
     def test_what_cannot_be_read(self):
         with self.assertRaisesRegex(hr.CommandFailed, "absent.json") as caught:
             hr.read(self.folder / "absent.json")
         self.assertEqual(caught.exception.exit_code, 2)
-        with self.assertRaisesRegex(ValueError, "needs something to read"):
-            hr.read()
+        self.assertRaisesRegex(ValueError, "needs something to read", hr.read)
 
     def test_the_history(self):
         self.measured()
@@ -160,8 +157,7 @@ class Reading(ScratchTest):
         self.assertEqual(set(some.series["metric"]), {"latency"})
         values = some.values(some.series["id"][0])
         self.assertEqual((len(values), values.units["value"]), (1, "us"))
-        with self.assertRaisesRegex(hr.CommandFailed, "no history"):
-            hr.history(store=self.folder / "absent.sqlite")
+        self.assertRaisesRegex(hr.CommandFailed, "no history", hr.history, store=self.folder / "absent.sqlite")
 
     def test_analyses_of_a_trace(self):
         trace = hr.trace(self.write("t.json", json.dumps(TRACE)))
@@ -176,10 +172,8 @@ class Reading(ScratchTest):
         self.assertEqual(kernels["kernels"]["name"], ["k"])
         with self.assertRaisesRegex(KeyError, "it has .*devices"):
             idle["nobody"]
-        with self.assertRaisesRegex(hr.CommandFailed, "neither an analysis nor a file"):
-            trace.analysis("nobody")
-        with self.assertRaisesRegex(hr.CommandFailed, "--nothing"):
-            trace.analysis("idle", nothing=3)
+        self.assertRaisesRegex(hr.CommandFailed, "neither an analysis nor a file", trace.analysis, "nobody")
+        self.assertRaisesRegex(hr.CommandFailed, "--nothing", trace.analysis, "idle", nothing=3)
 
     def test_show(self):
         path = self.measured()
@@ -266,8 +260,7 @@ class Tables(unittest.TestCase):
         self.assertIn("<th>count [ns]</th>", table._repr_html_())
         with self.assertRaisesRegex(KeyError, "no column 'x': there are name, count"):
             table["x"]
-        with self.assertRaisesRegex(ValueError, "different lengths"):
-            hr.Table({"a": [1], "b": []})
+        self.assertRaisesRegex(ValueError, "different lengths", hr.Table, {"a": [1], "b": []})
 
     def test_what_a_terminal_would_obey_is_spelled(self):
         table = hr.Table({"name": ["\x1b[2Ja<b>", "\u202egnp", "caf\xe9\ttab"]})
