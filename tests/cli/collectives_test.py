@@ -4,10 +4,10 @@ import pathlib
 import shutil
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program, shape_of
+from command_line import (HEADROOM, CommandLineTest, clean_environment, headroom, needs_torch_rank, records_of,
+                          run_program, shape_of)
 
 SCRIPTED = pathlib.Path(__file__).with_name("scripted_rank.py")
-RANK = BIN / "headroom-torch-rank"
 SHORT = ["--max-time", "200ms", "--min-time", "0", "--iters", "20", "--no-store"]
 OPS = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"]
 
@@ -94,7 +94,7 @@ class ScriptedTest(CommandLineTest):
         self.assert_exit(headroom("ddp", "--collectives", "--help"), 0, "--min-bytes")
 
 
-@unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
+@needs_torch_rank
 class LibtorchTest(CommandLineTest):
     def test_the_data_of_every_collective_is_right_in_every_type_and_size(self):
         for ranks, dtype in (("2", "f32"), ("3", "f64"), ("3", "f16"), ("2", "i32"), ("3", "i64")):

@@ -20,6 +20,9 @@ BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
 HEADROOM = str(BIN / "headroom")
 NATIVE = str(BIN / "headroom-native")
 FAULTY = str(BIN / "faulty_runner")
+TORCH, TORCH_RANK = BIN / "headroom-torch", BIN / "headroom-torch-rank"
+needs_torch, needs_torch_rank = (
+    unittest.skipUnless(path.exists(), f"{path.name} was not built: libtorch was not found") for path in (TORCH, TORCH_RANK))
 # A few rounds.
 BRIEF = ["--max-time", "150ms", "--min-time", "0", "--threads", "1"]
 
@@ -33,6 +36,11 @@ def run_program(*command, **options):
 
 def headroom(*arguments, **options):
     return run_program(HEADROOM, *arguments, **options)
+
+
+def torch_ranks(pid):
+    """Returns the ids of the libtorch ranks that a process has started."""
+    return list(map(int, run_program("pgrep", "-P", pid, "-x", TORCH_RANK.name[:15]).stdout.split()))
 
 
 def free_port():

@@ -11,9 +11,9 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, run_program
+from command_line import (HEADROOM, TORCH_RANK, CommandLineTest, clean_environment, headroom, needs_torch_rank,
+                          records_of, run_program, torch_ranks)
 
-RANK = BIN / "headroom-torch-rank"
 # About 0.1 s per iteration.
 SMALL = ["--batch-size", "2", "--image-size", "32", "--no-store"]
 DIFF = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "seeds" / "000_a479e36eaa3810a0.txt"
@@ -33,7 +33,7 @@ def has_numpy():
     return subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True).returncode == 0
 
 
-@unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
+@needs_torch_rank
 class DdpTorchTest(CommandLineTest):
     def test_a_sweep_measures_and_its_replicas_agree(self):
         file = self.folder / "records.json"
@@ -81,7 +81,7 @@ class DdpTorchTest(CommandLineTest):
         self.assert_exit(headroom("run", "dispatch.add", "-a", "mesh=1x2", "-a", "placements=RxS(0)", "--num-samples",
                                   "5", "--no-store", "--json", file), 0)
         self.assertEqual(records_of(file)[0]["axes"]["mesh"], "1x2")
-        self.assert_exit(headroom("run", "all_reduce", "gemv", "--runner", RANK, "--no-store"), 2, stderr="in two runs")
+        self.assert_exit(headroom("run", "all_reduce", "gemv", "--runner", TORCH_RANK, "--no-store"), 2, stderr="in two runs")
         torn = headroom("run", "all_reduce", "-a", "ranks=1", "--num-samples", "5", "--no-store")
         self.assertIn("at least 2 ranks", torn.stdout)
 
@@ -122,21 +122,14 @@ class DdpTorchTest(CommandLineTest):
         ops = headroom("trace", "ops", folder / "rank-1.json.gz")
         self.assertIn("aten::addmm", ops.stdout)
 
-    def ranks_of(self, program):
-        for _ in range(600):
-            found = run_program("pgrep", "-P", program.pid, "-x", RANK.name[:15])
-            if len(found.stdout.split()) == 2:
-                return [int(rank) for rank in found.stdout.split()]
-            time.sleep(0.05)
-        self.fail("the ranks did not start")
-
     def lose(self, signal_number, delay, in_step):
         """The error if a rank is lost `delay` seconds after the start or (`in_step`) the first model."""
         file = self.folder / "report.json"
         file.unlink(missing_ok=True)
         program = self.start("ddp", *SMALL, "--ranks", "2", "--model", "mlp,transformer", "--iters", "40", "--warmup", "1",
                              "--timeout", "5s", "--json", file, env=clean_environment())
-        ranks = self.ranks_of(program)
+        self.wait_for(lambda: len(torch_ranks(program.pid)) == 2)
+        ranks = torch_ranks(program.pid)
         self.wait_for(lambda: not in_step or steps_in(file), program)  # the first model's steps are reported together
         time.sleep(delay)
         victim = random.randrange(2)

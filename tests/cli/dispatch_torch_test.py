@@ -9,9 +9,9 @@ import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, free_port, headroom, records_of, run_program, shape_of
+from command_line import (HEADROOM, TORCH_RANK, CommandLineTest, clean_environment, free_port, headroom,
+                          needs_torch_rank, records_of, run_program, shape_of, torch_ranks)
 
-RANK = BIN / "headroom-torch-rank"
 TORCHRUN = os.environ.get("HEADROOM_TORCHRUN") or shutil.which("torchrun")
 BRIEF = ["--max-time", "100ms", "--min-time", "0", "--cycles", "10", "--repeats", "3", "--no-store", "--shape", "32x32"]
 
@@ -20,17 +20,12 @@ def dispatch(*arguments):
     return headroom("dispatch", *BRIEF, *arguments, env=clean_environment())
 
 
-def children_of(pid):
-    return [int(child) for child in
-            subprocess.run(["pgrep", "-P", str(pid), "-x", RANK.name[:15]], capture_output=True, text=True).stdout.split()]
-
-
-@unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
+@needs_torch_rank
 class DispatchTorchTest(CommandLineTest):
     def test_answers_carry_the_ids_of_their_requests(self):
         ours, theirs = socket.socketpair()
         environment = clean_environment(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", HEADROOM_FD=str(theirs.fileno()))
-        with ours, subprocess.Popen([RANK], env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL) as process:
+        with ours, subprocess.Popen([TORCH_RANK], env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL) as process:
             theirs.close()
             with ours.makefile("rw") as lines:
                 self.assertTrue(json.loads(lines.readline())["ids"])
@@ -81,8 +76,8 @@ class DispatchTorchTest(CommandLineTest):
     def lose_a_rank(self, signal_number, timeout):
         program = self.start("dispatch", "--op", "add", "--ranks", "2", "--cycles", "1000000", "--max-time", "300s",
                              "--timeout", timeout, "--no-store", env=clean_environment())
-        self.wait_for(lambda: len(children_of(program.pid)) == 2)
-        ranks = children_of(program.pid)
+        self.wait_for(lambda: len(torch_ranks(program.pid)) == 2)
+        ranks = torch_ranks(program.pid)
         time.sleep(2.5)  # starting takes about a second
         os.kill(ranks[1], signal_number)
         stderr = self.assert_ends(program, 2, timeout=90).stderr

@@ -7,7 +7,7 @@ import struct
 import sys
 import unittest
 
-from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of
+from command_line import BRIEF, CommandLineTest, headroom, needs_torch, records_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import gguf_file  # noqa: E402
@@ -41,7 +41,7 @@ class LlmTest(CommandLineTest):
                          [("Llama-2-7b-chat-hf", metric, "int8", "True")
                           for metric in ("token_per_sec", "memory_bandwidth(GB/s)", "compilation_time(s)")])
 
-    @unittest.skipUnless((BIN / "headroom-torch").exists(), "headroom-torch was not built: libtorch was not found")
+    @needs_torch
     def test_aten_is_measured_in_the_same_rounds_on_the_same_weights(self):
         file = self.folder / "records.json"
         result = headroom("run", *SMALL, "--backend", "native,aten_out", "--num-samples", "4", "--json", file)

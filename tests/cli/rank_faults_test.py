@@ -5,13 +5,11 @@ import pathlib
 import random
 import signal
 import socket
-import subprocess
 import time
 import unittest
 
-from command_line import BIN, CommandLineTest, clean_environment, free_port
+from command_line import CommandLineTest, clean_environment, free_port, needs_torch_rank, torch_ranks
 
-RANK = BIN / "headroom-torch-rank"
 RANKS = 3
 KILLS = int(os.environ.get("HEADROOM_RANK_KILLS", "3"))
 # Never ends.
@@ -30,11 +28,10 @@ def rank_of(pid):
 
 def ranks_of(pid):
     """Returns {rank: process id}."""
-    found = subprocess.run(["pgrep", "-P", str(pid), "-x", RANK.name[:15]], capture_output=True, text=True).stdout.split()
-    return {rank_of(child): int(child) for child in found if rank_of(child) is not None}
+    return {rank_of(child): child for child in torch_ranks(pid) if rank_of(child) is not None}
 
 
-@unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
+@needs_torch_rank
 class RankFaultsTest(CommandLineTest):
     def start(self, *arguments, env=None):
         return super().start(*arguments, env=env or clean_environment())

@@ -8,9 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of, run_program
+from command_line import BIN, BRIEF, TORCH, CommandLineTest, headroom, needs_torch, records_of, run_program
 
-TORCH = BIN / "headroom-torch"
 ROWS = "f32[4,16]"
 LAYERS_FLOPS = 2 * 4 * 16 * 32 + 2 * 4 * 32 * 8
 
@@ -27,7 +26,7 @@ def setUpModule():
         subprocess.run([BIN / "torch_module_files", folder.name], check=True, timeout=120)
 
 
-@unittest.skipUnless(TORCH.exists(), "headroom-torch was not built: libtorch was not found")
+@needs_torch
 class ModulesTest(CommandLineTest):
     def module(self, name):
         return self.modules / f"{name}.pt"
@@ -159,7 +158,7 @@ class ModulesTest(CommandLineTest):
         self.assertRegex(result.stdout, r"the module threw: .*(Long|long)")
 
 
-@unittest.skipUnless(TORCH.exists(), "headroom-torch was not built: libtorch was not found")
+@needs_torch
 class TracesTest(CommandLineTest):
     def setUp(self):
         super().setUp()

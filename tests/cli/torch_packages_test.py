@@ -7,13 +7,13 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from command_line import CommandLineTest, records_of
-from torch_modules_test import ROWS, TORCH, run
+from command_line import CommandLineTest, needs_torch, records_of
+from torch_modules_test import ROWS, run
 
 TORCH_PYTHON = os.environ.get("HEADROOM_TORCH_PYTHON")
 
 
-@unittest.skipUnless(TORCH.exists(), "headroom-torch was not built: libtorch was not found")
+@needs_torch
 class PackagesTest(CommandLineTest):
     @classmethod
     def setUpClass(cls):

@@ -5,14 +5,13 @@ import os
 import shutil
 import unittest
 
-from command_line import BIN, BRIEF, HEADROOM, CommandLineTest, headroom, records_of, run_program
+from command_line import BIN, BRIEF, HEADROOM, TORCH, CommandLineTest, headroom, needs_torch, records_of, run_program
 
-TORCH = BIN / "headroom-torch"
 SMALL = {"gemv": ["D=1024"], "gather_gemv": ["D=1024"], "layer_norm": ["D=64", "BS=32"],
          "mlp_layer_norm_gelu": ["D=1024", "hidden=1024"]}
 
 
-@unittest.skipUnless(TORCH.exists(), "headroom-torch was not built: libtorch was not found")
+@needs_torch
 class TorchRunnerTest(CommandLineTest):
     def test_every_experiment_is_right_and_in_one_table_with_native(self):
         for name, axes in SMALL.items():
