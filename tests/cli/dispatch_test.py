@@ -180,7 +180,8 @@ class LauncherTest(CommandLineTest):
 class FaultTest(CommandLineTest):
     def fault(self, fault, *arguments):
         began = time.monotonic()
-        result = dispatch("--timeout", "20s", *arguments, SCRIPTED_RANK=fault)
+        until_then = ["--max-time", "60s"] if "#" in fault else []
+        result = dispatch("--timeout", "20s", *until_then, *arguments, SCRIPTED_RANK=fault)
         self.assertLess(time.monotonic() - began, 40)
         self.assert_exit(result, 2)
         self.assertEqual(ranks_left(), [])
@@ -217,7 +218,7 @@ class FaultTest(CommandLineTest):
 
     def test_what_was_measured_before_a_loss_is_kept(self):
         file = self.folder / "records.json"
-        self.assert_exit(dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:sample#50"), 2, "hit ±95 %")
+        self.assert_exit(dispatch("--timeout", "20s", "--max-time", "60s", "--json", file, SCRIPTED_RANK="die:1:sample#50"), 2, "hit ±95 %")
         self.assertEqual(records_of(file)[0]["stop"], "runner-lost")
 
     def test_nonsense_from_a_rank_is_refused(self):

@@ -4,16 +4,10 @@ import json
 import unittest
 
 from command_line import CommandLineTest, faulty, headroom, records_of
+from diff_test import record
 
 FEWEST = 6
 CLAIMS = {"regression", "improvement", "same"}
-
-
-def record(name, values):
-    return {"benchmark": {"name": "headroom"}, "model": {"name": name},
-            "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": values[len(values) // 2]},
-            "outcome": {"kind": "measured"}, "environment": 0,
-            "samples": [{"pid": 1, "values": values, "rounds": list(range(len(values)))}]}
 
 
 class FewSamplesTest(CommandLineTest):
