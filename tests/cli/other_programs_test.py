@@ -2,23 +2,15 @@
 """Commands of headroom-trace and headroom-pages."""
 import json
 import os
-import pathlib
 import shutil
 import signal
 import unittest
 
 from command_line import BIN, HEADROOM, CommandLineTest, headroom, run_program
+from scripted_dispatch import state_of
 
 TRACE = {"traceEvents": [
     {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 10, "dur": 20, "args": {"device": 0, "stream": 7}}]}
-
-
-def is_alive(pid):
-    try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 class OtherProgramsTest(CommandLineTest):
@@ -94,7 +86,7 @@ class OtherProgramsTest(CommandLineTest):
         pid = int((self.folder / "pid").read_text())
         how(process)
         process.communicate(timeout=30)
-        self.wait_for(lambda: not is_alive(pid), seconds=30)
+        self.wait_for(lambda: state_of(pid) in ("", "Z"), seconds=30)
         return process.returncode
 
     def test_ctrl_c_of_a_terminal_ends_both(self):
