@@ -274,7 +274,7 @@ class Plugin(ScratchTest):
             def test_taken_back_after_a_failure():
                 assert theirs.use(7) == theirs.use(7) == 15
             """)
-        for options in ((), ("--headroom", "--headroom-max-time", "50ms", "--headroom-no-store", "--headroom-json", "r.json")):
+        for options in ((), ("--headroom", "--headroom-max-time", "500ms", "--headroom-no-store", "--headroom-json", "r.json")):
             self.assert_exit(self.pytest("-p", "no:benchmark", *options, PYTHONPATH=self.python_path()), 0, "6 passed")
         self.assertEqual([record["model"]["name"].partition("::")[2] for record in self.records() if record["metric"]["name"] == "latency"],
                          ["test_by_name", "test_by_fixture", "test_patch", "test_twice"])
