@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,12 +10,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
-#include <optional>
-#include <string>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 
 namespace headroom {
@@ -24,9 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::message_of;
-using testing::AllOf;
-using testing::AnyOf;
-using testing::HasSubstr;
+using namespace testing;
 
 class FilesTest : public testing::Test {
  protected:

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
-#include <map>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
 
@@ -19,9 +11,7 @@ namespace headroom {
 namespace {
 
 using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace testing;
 
 TEST(ParseJson, KeepsTheOrderOfKeys) {
   EXPECT_EQ(dump_json(parse_json(R"({"z": 1, "a": [true, null]})", "t")), R"({"z":1,"a":[true,null]})");

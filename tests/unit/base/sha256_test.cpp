@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-#include <string>
-
 namespace headroom {
 namespace {
 

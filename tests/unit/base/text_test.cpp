@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "headroom/base/error.h"
 #include "headroom/base/secrets.h"
@@ -13,8 +11,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 const std::vector<std::string> kNames{"gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu"};
 

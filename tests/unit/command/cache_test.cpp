@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <fstream>
-#include <iterator>
-#include <map>
-#include <set>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -29,10 +22,7 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -69,8 +59,8 @@ TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolde
   write(layer->folder() / "ab/y.best_config");
   EXPECT_EQ(layer->content().files, 7U);  // only the header below TMPDIR belongs to the layer
   const std::vector<std::string> names = layer->parts();
-  EXPECT_THAT(names, testing::ElementsAre("inductor.fx_graph", "inductor.aot_autograd", "inductor.headers",
-                                          "inductor.triton", "inductor.autotune", "inductor.code"));
+  EXPECT_THAT(names, ElementsAre("inductor.fx_graph", "inductor.aot_autograd", "inductor.headers",
+                                 "inductor.triton", "inductor.autotune", "inductor.code"));
   const std::vector<std::vector<fs::path>> files{
       {layer->folder() / "fxgraph/x"},
       {layer->folder() / "aotautograd/x"},
@@ -107,7 +97,7 @@ TEST_F(Layer, WhatIsBroughtBackIsAsItWasAndNothingElseIsThere) {
     fs::create_directory(folder / "sub");
     write_file_atomically(folder / "sub/a", "as it was");
     const auto time = fs::last_write_time(folder / "sub/a");
-    EXPECT_THAT(layer->parts(), testing::ElementsAre(name));
+    EXPECT_THAT(layer->parts(), ElementsAre(name));
     layer->clear_part(0);
     EXPECT_EQ(layer->folder(), folder);
     EXPECT_EQ(layer->content().files, 0U);
@@ -127,10 +117,8 @@ TEST_F(Layer, FreshFoldersAreNewAndEmptyEachTime) {
   const auto layer = open_layer(parse_layer("jax"), folder_.path(), folder_.path() / "tmp", journal_);
   layer->clear();
   const fs::path first = layer->folder();
-  EXPECT_THAT(layer->environment(),
-              testing::Contains(testing::Pair("JAX_COMPILATION_CACHE_DIR", first.string())));
-  EXPECT_THAT(layer->environment(),
-              testing::Contains(testing::Key("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")));
+  EXPECT_THAT(layer->environment(), Contains(Pair("JAX_COMPILATION_CACHE_DIR", first.string())));
+  EXPECT_THAT(layer->environment(), Contains(Key("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")));
   write(first / "a");
   fs::create_directory(first / "sub");
   write(first / "sub/b");
@@ -545,7 +533,7 @@ TEST(CacheReport, ProvesThatColdWasCold) {
   measured.run.models[1].pairs[0].layers[0].warmth = "it held 2 files";
   text = cache_view(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("NOT COLD: ccache before a cold run of b: it held 2 files"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("cold runs were cold")));
+  EXPECT_THAT(text, Not(HasSubstr("cold runs were cold")));
 }
 
 TEST(CacheReport, NoticesACacheThatNoLayerNames) {
@@ -560,9 +548,9 @@ TEST(CacheReport, NoticesACacheThatNoLayerNames) {
   model.pairs.front().cold = 40;
   const std::string text = cache_view(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("NOT COLD: a: the first cold run was 4 times as long as the 4 later ones"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("cold runs were cold")));
+  EXPECT_THAT(text, Not(HasSubstr("cold runs were cold")));
   const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
-  EXPECT_THAT(sentences(records[0].notes), testing::Contains(HasSubstr("a cache outside the layers")));
+  EXPECT_THAT(sentences(records[0].notes), Contains(HasSubstr("a cache outside the layers")));
   EXPECT_THAT(records[1].notes, IsEmpty()) << "the warm one";
 }
 
@@ -573,7 +561,7 @@ TEST(CacheReport, TheSpeedUpAndWhatIsSavedAreOneNumber) {
   measured.run.models[0].model = "a";
   for (CachePair& pair : measured.run.models[0].pairs) pair.layers = {{{0, 0}, {3, 100}, {4, 120}, ""}};
   EXPECT_LT(*cachebench_percent(measured.run.models[0]), 0);
-  EXPECT_THAT(cache_view(measured.request, measured.run).text(), testing::ContainsRegex("2.00x .* 50"));
+  EXPECT_THAT(cache_view(measured.request, measured.run).text(), ContainsRegex("2.00x .* 50"));
   const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
   EXPECT_EQ(records[2].metric.extra_info.at("saved_percent"), "50");
 }

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
-#include <memory>
 #include <random>
-#include <set>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
@@ -23,11 +15,7 @@
 namespace headroom {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using namespace testing;
 
 /// Commands on a virtual clock, named by the first argument.
 struct FakeCommands {
@@ -178,7 +166,7 @@ TEST(CommandRounds, ACommandThatTheTimeDoesNotReachIsSkipped) {
   settings.end_ns = 50e9;
   settings.out_of_time = "not reached";
   const GroupResult group = fake.measure({"a", "b"}, settings);
-  EXPECT_THAT(fake.calls, testing::SizeIs(1));
+  EXPECT_THAT(fake.calls, SizeIs(1));
   std::size_t skipped = 0;
   for (const Record& record : command_records(group, nullptr)) {
     if (record.outcome.kind != Outcome::Kind::kSkipped) continue;

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/command/measured_command.h"
@@ -26,10 +20,7 @@ namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace testing;
 
 using Output = CommandSpec::Output;
 
@@ -309,7 +300,7 @@ TEST(Metric, InAColumn) {
   EXPECT_THAT(error_of("csv:t", ""), HasSubstr("is empty"));
   EXPECT_THAT(error_of("csv:t", "name,t\nx\n"), HasSubstr("ends before"));
   EXPECT_THAT(error_of("csv:t", "t\nOOM\n"), HasSubstr("is not a number: 'OOM'"));
-  EXPECT_THAT(error_of("csv:t", "t\nnan\n"), testing::AnyOf(HasSubstr("finite"), HasSubstr("not a number")));
+  EXPECT_THAT(error_of("csv:t", "t\nnan\n"), AnyOf(HasSubstr("finite"), HasSubstr("not a number")));
   EXPECT_THAT(error_of("csv:t", "t\n-1\n"), HasSubstr("at least 0"));
   EXPECT_THAT(error_of("csv:t", "t\n\"1\n"), HasSubstr("its output"));
 }

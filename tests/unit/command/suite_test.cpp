@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/command/command_line.h"
@@ -14,10 +12,7 @@ namespace headroom {
 namespace {
 
 using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace testing;
 
 constexpr const char* kHead = R"(models = ["a", "b"]
 layers = ["ccache", "env:MINE"]
@@ -69,8 +64,8 @@ TEST(Suite, PutsTheArgumentsOfAnOptionInThePlaceOfItsName) {
 TEST(Suite, NamesThePlaceOfWhatIsWrong) {
   EXPECT_THAT(suite_error("repeat = 3\nmodels = = 3\n"), StartsWith("folder/mine.toml: line 2"));
   EXPECT_THAT(suite_error(std::string(kHead) + "repaet = 3\n"),
-              testing::AllOf(StartsWith("folder/mine.toml: line 4, column 1: unknown key 'repaet'"),
-                             HasSubstr("did you mean 'repeat'")));
+              AllOf(StartsWith("folder/mine.toml: line 4, column 1: unknown key 'repaet'"),
+                    HasSubstr("did you mean 'repeat'")));
   EXPECT_THAT(
       suite_error("models = [\"a\"]\nlayers = [\"ccache\"]\ncommand = [\"tool\", \"{modle}\"]\n"),
       StartsWith("folder/mine.toml: line 3, column 20: unknown placeholder {modle}; did you mean 'model'"));

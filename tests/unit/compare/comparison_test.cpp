@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "headroom/compare/compared_ratio.h"
 #include "headroom/compare/comparison.h"
@@ -18,8 +16,7 @@ using test::around;
 using test::environment_of;
 using test::message_of;
 using test::record_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 /// Both sides drift by half; the test is 2 % slower in each round.
 std::pair<Record, Record> drifting_session() {
@@ -370,7 +367,7 @@ TEST(EnvironmentDifferences, SayWhatIsKnownOfTheMachineBesides) {
   auto other = environment_of(1, "m");
   other->machines.emplace_back().extra_info["container"] = "docker";
   EXPECT_THAT(names(environment_differences(measured_in(environment_of(1, "m")), measured_in(other))),
-              testing::ElementsAre("container"));
+              ElementsAre("container"));
 }
 
 TEST(EnvironmentDifferences, SayTwoMachines) {

@@ -8,8 +8,7 @@
 namespace headroom {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace testing;
 
 Record timed(const std::string& name, double center, std::size_t count) {
   Record record;
@@ -57,9 +56,9 @@ class DiffReportTest : public ::testing::Test {
 
 TEST_F(DiffReportTest, TellsValuesRatioAndVerdict) {
   const std::string text = diff_table(report()).text();
-  EXPECT_THAT(text, ::testing::ContainsRegex("slow +100 µs +110 µs +1\\.100 +1\\.0.. to 1\\.1.. +"
-                                             "regression +40 unpaired"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("lone +5\\.00 µs +6\\.00 µs +1\\.200 +\\? +inconclusive +1"));
+  EXPECT_THAT(text, ContainsRegex("slow +100 µs +110 µs +1\\.100 +1\\.0.. to 1\\.1.. +"
+                                  "regression +40 unpaired"));
+  EXPECT_THAT(text, ContainsRegex("lone +5\\.00 µs +6\\.00 µs +1\\.200 +\\? +inconclusive +1"));
   EXPECT_THAT(text, HasSubstr("at least 3 more samples for an interval"));
 }
 
@@ -136,7 +135,7 @@ TEST_F(DiffReportTest, SaysThatMachinesDiffer) {
   EXPECT_THAT(answer_of(report()), Not(HasSubstr("different machines")));
   for (Record& record : after_) record.environment = other;
   EXPECT_THAT(answer_of(report()), HasSubstr("different machines: before.json and after.json"));
-  EXPECT_THAT(environment_table(report()).text(), ::testing::ContainsRegex("machine +alpha +beta"));
+  EXPECT_THAT(environment_table(report()).text(), ContainsRegex("machine +alpha +beta"));
 }
 
 TEST_F(DiffReportTest, ShowsPercentilesOrThatThereAreNone) {
@@ -144,8 +143,8 @@ TEST_F(DiffReportTest, ShowsPercentilesOrThatThereAreNone) {
   EXPECT_EQ(percentile_table(asked).size(), 0u);
   asked.percentiles = {50, 95};
   const std::string text = percentile_table(asked).text();
-  EXPECT_THAT(text, ::testing::ContainsRegex("slow +latency +p50 +100 µs +110 µs +1\\.100 +1\\.... to 1\\."));
-  EXPECT_THAT(text, ::testing::ContainsRegex("few +latency +p95 .*undefined: too few samples"));
+  EXPECT_THAT(text, ContainsRegex("slow +latency +p50 +100 µs +110 µs +1\\.100 +1\\.... to 1\\."));
+  EXPECT_THAT(text, ContainsRegex("few +latency +p95 .*undefined: too few samples"));
   EXPECT_THAT(text, Not(HasSubstr("lone")));
 }
 
@@ -163,11 +162,11 @@ TEST_F(DiffReportTest, ShowsTheShiftOfEachCaseBelowASentence) {
   EXPECT_EQ(shift_table(asked).size(), 0u);
   asked.shift = true;
   const std::string text = shift_table(asked).text();
-  EXPECT_THAT(text, ::testing::ContainsRegex(
-                        "tail, latency: the slowest tenth is 3\\.1. x slower \\(3\\... to 3\\...\\), "
-                        "the median the same\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("p10 +\\S+ µs +\\S+ µs +1\\.000 +\\S+ to \\S+ +same\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("p90 +\\S+ µs +\\S+ µs +3\\.... +\\S+ to \\S+ +regression\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("tail, latency: the slowest tenth is 3\\.1. x slower \\(3\\... to 3\\...\\), "
+                            "the median the same\n"));
+  EXPECT_THAT(text, ContainsRegex("p10 +\\S+ µs +\\S+ µs +1\\.000 +\\S+ to \\S+ +same\n"));
+  EXPECT_THAT(text, ContainsRegex("p90 +\\S+ µs +\\S+ µs +3\\.... +\\S+ to \\S+ +regression\n"));
   EXPECT_THAT(
       text,
       HasSubstr(
@@ -183,7 +182,7 @@ TEST_F(DiffReportTest, AShiftOfRatesIsToldAtItsSlowEnd) {
   DiffReport asked = report();
   asked.shift = true;
   EXPECT_THAT(shift_table(asked).text(),
-              ::testing::ContainsRegex("the slowest tenth is 3\\.3. x faster .*, the median the same"));
+              ContainsRegex("the slowest tenth is 3\\.3. x faster .*, the median the same"));
   for (Record* record : {&before_[0], &after_[0]})
     record->metric = {"peak_memory", "B", Direction::kLowerIsBetter, 100, {}, {}};
   after_ = {timed("tail", 105, 240)};
@@ -192,9 +191,9 @@ TEST_F(DiffReportTest, AShiftOfRatesIsToldAtItsSlowEnd) {
   before_[0].metric = after_[0].metric;
   asked = report();
   asked.shift = true;
-  EXPECT_THAT(shift_table(asked).text(),
-              ::testing::ContainsRegex(
-                  "the worst tenth is 5\\.0. % worse \\(\\S+ to \\S+ %\\), the median 5\\.0. % worse"));
+  EXPECT_THAT(
+      shift_table(asked).text(),
+      ContainsRegex("the worst tenth is 5\\.0. % worse \\(\\S+ to \\S+ %\\), the median 5\\.0. % worse"));
 }
 
 TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {

@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "headroom/compare/compared_ratio.h"
 #include "headroom/compare/comparison.h"

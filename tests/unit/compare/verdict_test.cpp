@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "headroom/compare/verdict.h"
 #include "sample_records.h"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <ctime>
-#include <functional>
-#include <set>
 #include <thread>
 
 #include "../file_tree.h"
@@ -15,8 +12,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 MachineFacts facts() {
   MachineFacts facts;
@@ -72,7 +68,7 @@ TEST(Fingerprint, MegabytesOfMemoryDoNotCount) {
 
 TEST(Fingerprint, OfThisMachineStaysAndDoesNotDependOnTheAffinity) {
   const std::string name = machine_fingerprint();
-  EXPECT_THAT(name, testing::MatchesRegex("[a-z0-9-]+-[0-9]+c-[0-9a-f]+"));
+  EXPECT_THAT(name, MatchesRegex("[a-z0-9-]+-[0-9]+c-[0-9a-f]+"));
   std::thread([&] {
     pin_this_thread(allowed_cpus().front());
     EXPECT_EQ(machine_fingerprint(), name);
@@ -102,7 +98,7 @@ TEST(ReadEnvironment, FillsTheFieldsOfARun) {
   EXPECT_FALSE(machine.type.empty());
   EXPECT_FALSE(machine.cpu_info.empty());
   EXPECT_GE(machine.cpu_count, allowed_cpus().size());
-  EXPECT_THAT(machine.mem_info, testing::HasSubstr("iB"));
+  EXPECT_THAT(machine.mem_info, HasSubstr("iB"));
   EXPECT_EQ(machine.extra_info.count("hostname"), 1U);
   EXPECT_EQ(machine.extra_info.count("kernel"), 1U);
 }

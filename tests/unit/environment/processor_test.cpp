@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "../file_tree.h"
 #include "headroom/base/files.h"
@@ -18,9 +14,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 constexpr std::uint32_t bit(int n) {
   return 1U << n;
@@ -246,7 +240,7 @@ TEST(LoadWarning, ComesWhereTheThreadsDoNotFitBesideTheOthers) {
   EXPECT_EQ(sentence(warning->note),
             "busy: 2.0 of 2 CPUs were at work for other programs before measuring, and tasks waited "
             "for one 90 % of the time");
-  EXPECT_THAT(warning->advice, testing::Not(HasSubstr("--threads"))) << "there is no room for one either";
+  EXPECT_THAT(warning->advice, Not(HasSubstr("--threads"))) << "there is no room for one either";
   EXPECT_THAT(sentence(load_warning(full, 1, "while")->note),
               HasSubstr("for other programs while measuring"));
 

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <cfenv>
 #include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <functional>
-#include <limits>
-#include <optional>
-#include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "../error_message.h"
 #include "headroom/experiment/buffer.h"
@@ -27,9 +18,7 @@
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 CaseSpec spec_of(AxisTexts axes = {}, Caches caches = Caches::kCold) {
   CaseSpec spec;

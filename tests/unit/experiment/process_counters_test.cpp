@@ -2,7 +2,6 @@
 #include "headroom/experiment/process_counters.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 
@@ -10,21 +9,14 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <map>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "../error_message.h"
 
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using namespace testing;
 using Traffic = ControllerEvent::Traffic;
 
 /// Counters without hardware; the test sets their values.

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <stdexcept>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/experiment/experiment.h"
 #include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
@@ -14,10 +10,7 @@
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 void own_experiment(State&) {}
 HEADROOM_EXPERIMENT(own_experiment).summary("for the macro").axis("D", {1, 2}).axis("dtype", {"f32", "bf16"});

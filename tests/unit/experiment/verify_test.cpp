@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
 
 #include "headroom/experiment/random.h"
 #include "headroom/experiment/sum_tolerance.h"
@@ -14,8 +10,7 @@
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using namespace testing;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -390,8 +385,8 @@ TEST(SumTolerance, ManyErrorsThatHideOneByOneAreFoundTogether) {
   const Tolerance tolerance = tolerance_of_sums(kExact, Precision::kBf16, {16384}, expected.size());
   EXPECT_GT(tolerance.relative, 1);
   const std::string reason = verdict(y, expected, tolerance);
-  EXPECT_THAT(reason, testing::HasSubstr("the root mean square error of all 4096 values is 0.5"));
-  EXPECT_THAT(reason, testing::HasSubstr("for sums in bf16"));
+  EXPECT_THAT(reason, HasSubstr("the root mean square error of all 4096 values is 0.5"));
+  EXPECT_THAT(reason, HasSubstr("for sums in bf16"));
 }
 
 }  // namespace

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <array>
-#include <string>
 
 #include "../error_message.h"
 #include "../packed_files.h"
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/files/compressed_file.h"
 #include "headroom/files/csv.h"
@@ -21,9 +17,7 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 using trace::gzip_of;
 using trace::zip_of;
 using trace::zstd_of;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,11 +8,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -24,8 +20,7 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 class FileWriterTest : public testing::Test {
  protected:

@@ -8,8 +8,7 @@
 namespace headroom::test {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using namespace testing;
 
 StoredSeries latency() {
   StoredSeries series;
@@ -48,8 +47,8 @@ TEST(SeriesAnalysis, ChangeIsPlacedMeasuredAndExplained) {
   ASSERT_TRUE(after.ratio && after.ratio_interval);
   EXPECT_NEAR(*after.ratio, 1.1, 1e-3);
   EXPECT_TRUE(after.ratio_interval->contains(1.1));
-  EXPECT_THAT(after.changes, testing::UnorderedElementsAre("git revision: aaaaaaaa -> bbbbbbbb",
-                                                           "governor: powersave -> performance"));
+  EXPECT_THAT(after.changes, UnorderedElementsAre("git revision: aaaaaaaa -> bbbbbbbb",
+                                                  "governor: powersave -> performance"));
   const std::string text = series_view(analysis).text();
   EXPECT_THAT(text, HasSubstr("series 3: gemv D=64 native cpu 2t, latency"));
   EXPECT_THAT(text, HasSubstr("machine machine-a, lower is better"));
@@ -136,8 +135,8 @@ TEST(LastChange, SentenceNamesWhatChangedNewestFirst) {
                                              series_analysis(other, values(40, 30, 0.5), environment_of),
                                              series_analysis(other, values(40, 40, 1), environment_of)};
   EXPECT_THAT(changes_sentence(analyses),
-              testing::MatchesRegex("2 of 3 series changed: layer_norm latency at @130, -50.0 % .* better; "
-                                    "gemv D=64 native cpu 2t latency at @120, .10.1 % .* worse"));
+              MatchesRegex("2 of 3 series changed: layer_norm latency at @130, -50.0 % .* better; "
+                           "gemv D=64 native cpu 2t latency at @120, .10.1 % .* worse"));
   EXPECT_EQ(changes_sentence(std::span(analyses).last(1)), "none of 1 series changed");
 }
 

@@ -2,7 +2,6 @@
 // HEADROOM_STORE_RUNS and HEADROOM_STORE_KILLS: number of repetitions.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
@@ -10,13 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <random>
-#include <set>
 
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -28,9 +24,7 @@ namespace headroom::test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using namespace testing;
 
 std::string exported(Store& store) {
   std::string all;
@@ -233,7 +227,7 @@ TEST_F(DamagedHistory, NoChangedColumnIsBelieved) {
       EXPECT_EQ(one.direction, Direction::kLowerIsBetter) << change_of;
       for (const StoredValue& value : store->values(one.id)) values.push_back(value.value);
     }
-    EXPECT_THAT(values, testing::ElementsAre(1, 2, 3, 2, 3, 4, 3, 4, 5)) << change_of;
+    EXPECT_THAT(values, ElementsAre(1, 2, 3, 2, 3, 4, 3, 4, 5)) << change_of;
   }
 }
 

@@ -4,10 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <limits>
-#include <stdexcept>
 
-#include "headroom/base/error.h"
 #include "headroom/base/secrets.h"
 #include "headroom/history/database.h"
 #include "headroom/history/run_text.h"

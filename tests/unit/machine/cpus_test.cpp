@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
-#include <iterator>
 #include <thread>
 
 #include "../file_tree.h"
@@ -18,8 +16,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 TEST(CpuFolder, CpuLists) {
   EXPECT_THAT(parse_cpu_list("0-3,8,10-11\n"), ElementsAre(0, 1, 2, 3, 8, 10, 11));

@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
 #include <cstring>
-#include <string>
 
 #include "../file_tree.h"
 #include "headroom/base/files.h"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
-#include <stdexcept>
 #include <thread>
 
 #include "headroom/base/error.h"
@@ -19,8 +17,7 @@ namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 using Clock = std::chrono::steady_clock;
 using Status = Channel::Status;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -9,19 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <thread>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/process/affinity.h"
 #include "headroom/process/channel.h"
@@ -31,9 +26,7 @@ namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 constexpr std::chrono::milliseconds kLongestWait(10000);
 

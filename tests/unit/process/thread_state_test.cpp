@@ -2,24 +2,17 @@
 #include "headroom/process/thread_state.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
 #include <cfenv>
 #include <csignal>
-#include <functional>
-#include <limits>
-#include <string>
 #include <thread>
-#include <vector>
 
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace testing;
 
 /// On a thread of its own, which then compares itself with its state at first.
 std::vector<std::string> restored_after(

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "headroom/base/error.h"
 #include "headroom/ranks/collective_ring.h"
@@ -11,9 +9,7 @@
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using namespace testing;
 
 constexpr std::int64_t kNow = 100'000'000'000, kSecond = 1'000'000'000;
 

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <filesystem>
-#include <map>
 #include <random>
-#include <string>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/ranks/ddp/ddp.h"
@@ -23,8 +16,7 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 std::vector<std::string> labels(const DdpSweep& sweep) {
   std::vector<std::string> labels;
@@ -144,7 +136,7 @@ TEST_F(DdpDiffText, TakesBatchSizesAsPythonsInt) {
   const std::string round = R"({"ranks": [0], "measurements": [1]})";
   EXPECT_THAT(same(report(round, "32.9")), HasSubstr("Benchmark: m with batch size 32\n"));
   EXPECT_THAT(diff(report(round, "32"), report(round, "32.0")), HasSubstr("batch size 32\n"));
-  EXPECT_THAT(diff(report(round, "32"), report(round, "33")), ::testing::Not(HasSubstr("Benchmark")));
+  EXPECT_THAT(diff(report(round, "32"), report(round, "33")), Not(HasSubstr("Benchmark")));
   EXPECT_THAT(same(report(round, "\"many\"")), HasSubstr("batch_size: expected a number, found \"many\""));
 }
 
@@ -294,9 +286,9 @@ TEST(ScalingTable, ComparesEfficiencyAndSkew) {
   report.tests.resize(1);
   for (std::size_t i = 0; i < 2; ++i) report.comparisons.push_back(compare_records(before[i], after[i]));
   const std::string text = scaling_table(report).text();
-  EXPECT_THAT(text, testing::ContainsRegex("resnet batch_size=32 native +1 +100 % +100 % +\\+0\\.0 +- +-"));
-  EXPECT_THAT(text, testing::ContainsRegex(
-                        "resnet batch_size=32 native +2 +80\\.0 % +47\\.6 % +-32\\.4 +0 % +10\\.0 %"));
+  EXPECT_THAT(text, ContainsRegex("resnet batch_size=32 native +1 +100 % +100 % +\\+0\\.0 +- +-"));
+  EXPECT_THAT(text,
+              ContainsRegex("resnet batch_size=32 native +2 +80\\.0 % +47\\.6 % +-32\\.4 +0 % +10\\.0 %"));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "headroom/base/error.h"
 #include "headroom/ranks/dispatch/dispatch.h"

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <cerrno>
 #include <csignal>
-#include <map>
-#include <set>
 #include <thread>
 
 #include "../error_message.h"
 #include "../file_tree.h"
-#include "headroom/base/error.h"
 #include "headroom/process/affinity.h"
 #include "headroom/ranks/rank_environment.h"
 #include "headroom/ranks/rank_group.h"
@@ -22,12 +18,7 @@ namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::Pair;
-using testing::StartsWith;
+using namespace testing;
 
 using Clock = std::chrono::steady_clock;
 

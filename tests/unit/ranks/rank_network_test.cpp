@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,13 +11,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <future>
-#include <string>
 #include <thread>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/ranks/collective_ring.h"
@@ -32,9 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 constexpr milliseconds kRelayLong(20000);
 constexpr milliseconds kRelayShort(400);
@@ -357,7 +349,7 @@ TEST_F(RankRelay, WhoDoesNotProveTheTokenHearsARandomNumberOnly) {
     Impostor impostor({greeting, proof});
     const auto [message, heard] = meet(impostor);
     EXPECT_THAT(message, HasSubstr("does not prove that it has this rank's HEADROOM_RANK_TOKEN"));
-    EXPECT_THAT(heard, testing::MatchesRegex("\\{\"nonce\":\"[0-9a-f]+\"\\}\n")) << heard;
+    EXPECT_THAT(heard, MatchesRegex("\\{\"nonce\":\"[0-9a-f]+\"\\}\n")) << heard;
   }
 }
 

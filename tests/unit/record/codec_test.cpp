@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,8 +8,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <limits>
-#include <set>
 
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -21,9 +18,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 Record round_trip(const Record& record) {
   std::vector<Record> records = records_from_json_text(to_json_text({record}), "t");

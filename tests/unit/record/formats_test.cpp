@@ -2,14 +2,10 @@
 // tests/data/gpt_fast was made by PyTorch's benchmarks/gpt_fast/benchmark.py.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
-#include <set>
 
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
@@ -22,9 +18,7 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 class FormatFiles : public testing::Test {
  protected:

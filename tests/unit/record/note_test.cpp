@@ -2,7 +2,6 @@
 #include "headroom/record/note.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "../error_message.h"
 #include "headroom/base/json.h"

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "headroom/base/blas_library.h"
 #include "headroom/record/environment.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "headroom/base/files.h"
 #include "headroom/record/targets.h"
@@ -9,8 +8,7 @@
 namespace headroom {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace testing;
 
 constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
 

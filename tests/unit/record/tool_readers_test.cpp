@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "headroom/base/json.h"
 #include "headroom/record/formats.h"
@@ -12,10 +11,7 @@
 namespace headroom {
 namespace {
 
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
+using namespace testing;
 
 std::vector<std::string> shown_names(const std::vector<Record>& records) {
   std::vector<std::string> names;
@@ -398,7 +394,7 @@ TEST(GoogleBenchmarkReader, HostsAreMachinesOfTheirOwn) {
         .environment->fingerprint;
   };
   const std::string one = fingerprint(R"("host_name": "build 7/../x", "num_cpus": 2)");
-  EXPECT_THAT(one, testing::MatchesRegex("build-7-x-[0-9a-f]+"));
+  EXPECT_THAT(one, MatchesRegex("build-7-x-[0-9a-f]+"));
   EXPECT_EQ(fingerprint(R"("host_name": "build 7/../x", "num_cpus": 2, "mhz_per_cpu": 2000)"), one);
   EXPECT_NE(fingerprint(R"("host_name": "build 7/../x", "num_cpus": 4)"), one);
   EXPECT_NE(fingerprint(R"("host_name": "other", "num_cpus": 2)"), one);
@@ -781,7 +777,7 @@ TEST(Recognition, NamesToolsThatAreNotRead) {
   looks_like(R"([{"Julia": "1.7", "BenchmarkTools": "1.0.0"}, [["BenchmarkGroup", {}]]])",
              "BenchmarkTools.jl");
   looks_like(R"([{"name": "a", "unit": "req/s", "value": 70}])", "github-action-benchmark (custom)");
-  EXPECT_THAT(refusal(R"({"benchmarks": [{"name": "x"}]})"), testing::Not(HasSubstr("looks like")));
+  EXPECT_THAT(refusal(R"({"benchmarks": [{"name": "x"}]})"), Not(HasSubstr("looks like")));
 }
 
 std::string report(const std::string& result) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
 #include "headroom/base/text.h"
 #include "headroom/record/noise.h"
@@ -16,11 +14,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::Pair;
-using testing::SizeIs;
+using namespace testing;
 
 std::shared_ptr<const Environment> machine(std::vector<std::int64_t> caches) {
   auto environment = std::make_shared<Environment>();
@@ -386,7 +380,7 @@ TEST(NearestLimit, NamesTheFastestAndWhoComesNext) {
 TEST(NearestLimit, SaysWhereTwoAreNotToldApart) {
   const std::vector<Record> records{latency_of("native", "native", 100, 0.88),
                                     compared(latency_of("aten", "torch", 101, 0.87), 1.01, 0.98, 1.04)};
-  EXPECT_THAT(nearest_limit_text(records), testing::HasSubstr("(0.980 to 1.040): inconclusive\n"));
+  EXPECT_THAT(nearest_limit_text(records), HasSubstr("(0.980 to 1.040): inconclusive\n"));
 }
 
 TEST(NearestLimit, WhereTheBaselineComesNextItsRatioIsTheInverse) {
@@ -397,8 +391,7 @@ TEST(NearestLimit, WhereTheBaselineComesNextItsRatioIsTheInverse) {
             "3.030 x the time (2.941 to 3.125)\n");
   const std::vector<Record> alike{latency_of("native", "native", 101, 0.3),
                                   compared(latency_of("aten", "torch", 100, 0.9), 0.872, 0.565, 1.544)};
-  EXPECT_THAT(nearest_limit_text(alike),
-              testing::HasSubstr("1.147 x the time (0.648 to 1.770): inconclusive\n"));
+  EXPECT_THAT(nearest_limit_text(alike), HasSubstr("1.147 x the time (0.648 to 1.770): inconclusive\n"));
 }
 
 TEST(NearestLimit, WithoutAPairedRatioItSaysThatItTookTheMedians) {
@@ -406,7 +399,7 @@ TEST(NearestLimit, WithoutAPairedRatioItSaysThatItTookTheMedians) {
                                     compared(latency_of("aten", "torch", 100, 0.9), 0.33, 0.32, 0.34),
                                     compared(latency_of("onednn", "native", 200, 0.4), 0.67, 0.66, 0.68)};
   EXPECT_THAT(nearest_limit_text(records),
-              testing::HasSubstr("then onednn [native]: 2.000 x the time, by the medians\n"));
+              HasSubstr("then onednn [native]: 2.000 x the time, by the medians\n"));
 }
 
 TEST(NearestLimit, OneBackendOrOneThatFailedIsNoComparison) {

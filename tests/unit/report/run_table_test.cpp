@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/record/metrics.h"
@@ -21,11 +17,7 @@
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using namespace testing;
 
 std::vector<Record> pair_of(const std::string& experiment, const std::string& shape, const std::string& dtype,
                             double us, double rate, double fraction) {

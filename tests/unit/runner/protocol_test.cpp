@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <random>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/runner/protocol.h"
 
 namespace headroom {
 namespace {
 
 using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
+using namespace testing;
 
 /// Random messages from a fixed seed.
 class Generator {
@@ -331,7 +325,7 @@ TEST(Protocol, ConclusionComesBack) {
   EXPECT_EQ(back.series[0].info, told.series[0].info);
   EXPECT_EQ(back.series[0].numbers, told.series[0].numbers);
   EXPECT_EQ(back.wrong, "a wrong answer");
-  EXPECT_THAT(back.changed, testing::ElementsAre("the signal mask"));
+  EXPECT_THAT(back.changed, ElementsAre("the signal mask"));
   EXPECT_EQ(conclusion_from_json({{"conclusion", to_json(Conclusion{"boom"})}}).failure, "boom");
   EXPECT_TRUE(conclusion_from_json({{"released", 1}}).series.empty());
 }
@@ -423,10 +417,10 @@ TEST(DeviceProtocol, WhatIsNotToldIsLeftOutAndWhatIsOfAnotherTypeIsNamed) {
   const auto refusal = [](const char* text) {
     return test::message_of([&] { device_from_json(parse_json(text, "t")); });
   };
-  EXPECT_THAT(refusal(R"({"name": 3})"), testing::HasSubstr("/devices/name"));
-  EXPECT_THAT(refusal(R"({"memory_bytes": -1})"), testing::HasSubstr("/devices/memory_bytes"));
-  EXPECT_THAT(refusal(R"({"max_sm_mhz": "fast"})"), testing::HasSubstr("/devices/max_sm_mhz"));
-  EXPECT_THAT(refusal("[]"), testing::HasSubstr("/devices: expected an object"));
+  EXPECT_THAT(refusal(R"({"name": 3})"), HasSubstr("/devices/name"));
+  EXPECT_THAT(refusal(R"({"memory_bytes": -1})"), HasSubstr("/devices/memory_bytes"));
+  EXPECT_THAT(refusal(R"({"max_sm_mhz": "fast"})"), HasSubstr("/devices/max_sm_mhz"));
+  EXPECT_THAT(refusal("[]"), HasSubstr("/devices: expected an object"));
 }
 
 }  // namespace

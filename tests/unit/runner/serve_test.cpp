@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <new>
-#include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
@@ -30,8 +24,7 @@ namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::AllOf;
-using testing::HasSubstr;
+using namespace testing;
 
 /// Counts the living cases.
 struct Living {
@@ -227,7 +220,7 @@ TEST_F(Served, AnswersWhatItDoesNotUnderstandAndGoesOn) {
   EXPECT_THAT(error_of("{nonsense"), HasSubstr("not JSON"));
   EXPECT_THAT(error_of("[1]"), HasSubstr("expected an object"));
   EXPECT_THAT(error_of("{}"), HasSubstr("request/do"));
-  EXPECT_THAT(error_of(R"({"do": 3})"), testing::Not(""));
+  EXPECT_THAT(error_of(R"({"do": 3})"), Not(""));
   EXPECT_THAT(error_of(R"({"do": "dance"})"), HasSubstr("unknown request 'dance'"));
   EXPECT_THAT(error_of(R"({"do": "prepare", "case": 1})"), HasSubstr("spec"));
   EXPECT_THAT(error_of(R"({"do": "sample", "case": 9, "iterations": 1, "lead_in": 0})"),
@@ -293,7 +286,7 @@ TEST(ServeTraces, OneCallIsRecordedAndTheCaseGoesOn) {
   EXPECT_EQ(said[3].at("untraced"), "no space left");
   EXPECT_EQ(sample_reply_from_json(said[4]).sample.elapsed_ns, 102) << "the second call: one was recorded";
   EXPECT_THAT(json_string(said[5], "error", ""), HasSubstr("not prepared"));
-  EXPECT_THAT(recorded, testing::ElementsAre("/a.json"));
+  EXPECT_THAT(recorded, ElementsAre("/a.json"));
 }
 
 TEST(ServeTraces, ACallThatThrowsWhileItIsRecordedIsNotRecorded) {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <initializer_list>
 
 #include "headroom/record/formats/seed_rows.h"
 #include "headroom/record/noise.h"
@@ -14,11 +11,7 @@
 namespace headroom {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using namespace testing;
 
 /// 40 readings with median `ns`, in two processes of 20.
 std::vector<Reading> readings(double ns) {
@@ -212,10 +205,10 @@ TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
   result.cases = {track_of("native", 1e6, kWork)};
   // 4e6 bytes at 10 bytes/ns take 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns take 0.5.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
-  EXPECT_THAT(headline(result), testing::Pair("GFLOP/s", testing::DoubleNear(0.5, 1e-9)));
+  EXPECT_THAT(headline(result), Pair("GFLOP/s", DoubleNear(0.5, 1e-9)));
   // At 8 FLOPs/ns a quarter.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 8e5, 1e5)};
-  EXPECT_THAT(headline(result), testing::Pair("memory_bandwidth(GB/s)", testing::DoubleNear(0.4, 1e-9)));
+  EXPECT_THAT(headline(result), Pair("memory_bandwidth(GB/s)", DoubleNear(0.4, 1e-9)));
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
   result.cases[0].info.work.dtype = "int8";
   EXPECT_EQ(headline(result).first, "GOP/s");
@@ -442,7 +435,7 @@ TEST(CaseRecords, SayWhereACaseAndItsLimitLieInOtherPages) {
   using Share = std::optional<double>;
   for (const auto& [own, its] : {std::pair<Share, Share>(1, 0.97), std::pair<Share, Share>(0, 0.004),
                                  std::pair<Share, Share>(0, {}), std::pair<Share, Share>({}, 0)})
-    EXPECT_THAT(notes(own, its), testing::Not(Contains(HasSubstr("pages:"))));
+    EXPECT_THAT(notes(own, its), Not(Contains(HasSubstr("pages:"))));
 }
 
 TEST(Series, WarmUpIsLeftOutByProcess) {

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "fake_workers.h"
 #include "headroom/base/error.h"
@@ -18,10 +12,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using namespace testing;
 
 constexpr auto kFailed = Outcome::Kind::kFailed;
 constexpr auto kMeasured = Outcome::Kind::kMeasured;

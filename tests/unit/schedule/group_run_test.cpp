@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "fake_workers.h"
 #include "headroom/machine/cpu_folder.h"
@@ -17,13 +11,7 @@
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::Ge;
-using testing::HasSubstr;
-using testing::Le;
-using testing::SizeIs;
+using namespace testing;
 
 TEST(GroupRun, WarmUpIsSampledInEachProcessAndNotKept) {
   GroupFixture fixture(1);
@@ -110,9 +98,8 @@ TEST(GroupRun, SettingsThatACaseChangedAreInItsNotes) {
   const auto notes_of = [&](std::size_t index) {
     return sentences(noise_notes(result.cases.at(index), std::nullopt, StopReason::kPrecision));
   };
-  EXPECT_THAT(notes_of(0),
-              testing::Contains(testing::HasSubstr("a changed the signal mask of a thread")).Times(1));
-  EXPECT_THAT(notes_of(1), testing::Not(testing::Contains(testing::HasSubstr("changed"))));
+  EXPECT_THAT(notes_of(0), Contains(HasSubstr("a changed the signal mask of a thread")).Times(1));
+  EXPECT_THAT(notes_of(1), Not(Contains(HasSubstr("changed"))));
 }
 
 TEST(GroupRun, ACaseMayHaveATraceOfItsOwn) {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/schedule/limits.h"
 #include "headroom/schedule/plan.h"
@@ -13,14 +9,7 @@
 namespace headroom {
 namespace {
 
-using testing::AllOf;
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
-using testing::UnorderedElementsAre;
+using namespace testing;
 
 ExperimentDescription gemv() {
   return {"gemv",
@@ -68,8 +57,7 @@ TEST(Plan, AllButLimitsInOrderTheLastAxisFastest) {
   for (const Group& group : groups) ASSERT_THAT(group.cases, SizeIs(1));
   EXPECT_EQ(groups[0].cases[0].spec.backend, "native");
   EXPECT_EQ(groups[0].cases[0].metric, "memory_bandwidth(GB/s)");
-  EXPECT_THAT(groups[0].cases[0].spec.axes,
-              ElementsAre(testing::Pair("D", "1024"), testing::Pair("dtype", "int8")));
+  EXPECT_THAT(groups[0].cases[0].spec.axes, ElementsAre(Pair("D", "1024"), Pair("dtype", "int8")));
 }
 
 TEST(Plan, CasesHaveTheDeclaredTypesOfTheirAxes) {
@@ -82,7 +70,7 @@ TEST(Plan, CasesHaveTheDeclaredTypesOfTheirAxes) {
   };
   EXPECT_THAT(types_at("1"), ElementsAre(AxisType::kText, AxisType::kAsWritten));
   EXPECT_THAT(types_at("3"), ElementsAre(AxisType::kText, AxisType::kReal)) << "as the axis has it";
-  EXPECT_THAT(plan(one_runner(), {})[0].cases[0].spec.types, testing::IsEmpty());
+  EXPECT_THAT(plan(one_runner(), {})[0].cases[0].spec.types, IsEmpty());
 }
 
 TEST(Plan, ARunnerWithoutAPointIsLeftOutOfItsGroup) {
@@ -437,7 +425,7 @@ TEST(LooseCandidates, OneSlowCalibrationDoesNotCostTheLimitThatBinds) {
   std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 100, {100}),
                                  limit(Resource::kPeak, "p", 1000, {4000})};
   drop_loose_candidates(limits, {.flops = 7'000, .bytes = 1000, .dtype = "f32"}, false);
-  EXPECT_THAT(names(limits), testing::Contains("limit.read r"));
+  EXPECT_THAT(names(limits), Contains("limit.read r"));
 }
 
 TEST(Floor, IsTheRooflineOfEachRound) {
@@ -448,12 +436,10 @@ TEST(Floor, IsTheRooflineOfEachRound) {
   ASSERT_TRUE(floor);
   // Memory: 200, 400, 200 ns; compute: 60, 60, 300 ns.
   EXPECT_THAT(floor->series.values,
-              ElementsAre(testing::DoubleNear(200, 1e-9), testing::DoubleNear(400, 1e-9),
-                          testing::DoubleNear(300, 1e-9)));
+              ElementsAre(DoubleNear(200, 1e-9), DoubleNear(400, 1e-9), DoubleNear(300, 1e-9)));
   EXPECT_THAT(floor->series.rounds, ElementsAre(0, 1, 2));
   EXPECT_THAT(floor->series.group_sizes, ElementsAre(3));
-  EXPECT_THAT(floor->peak_flops.values,
-              ElementsAre(DoubleEq(1e11), DoubleEq(1e11), testing::DoubleNear(2e10, 1)));
+  EXPECT_THAT(floor->peak_flops.values, ElementsAre(DoubleEq(1e11), DoubleEq(1e11), DoubleNear(2e10, 1)));
   EXPECT_EQ(limit_name({floor->parts}), "read linear") << "memory bound in total";
 }
 
@@ -466,8 +452,7 @@ TEST(Floor, WhatRanksExchangeBindsWhereItTakesLongest) {
                                        limit(Resource::kPeak, "f32", 1000, {10, 10}), exchange};
   const auto floor = floor_of(limits, {.flops = 6000, .bytes = 2000, .dtype = "f32", .exchanged = 300});
   ASSERT_TRUE(floor);
-  EXPECT_THAT(floor->series.values,
-              ElementsAre(testing::DoubleNear(300, 1e-9), testing::DoubleNear(300, 1e-9)));
+  EXPECT_THAT(floor->series.values, ElementsAre(DoubleNear(300, 1e-9), DoubleNear(300, 1e-9)));
   EXPECT_EQ(limit_name({floor->parts}), "exchange shared_memory");
   const auto without = floor_of(limits, {.flops = 6000, .bytes = 2000, .dtype = "f32"});
   EXPECT_EQ(limit_name({without->parts}), "read linear");
@@ -480,10 +465,9 @@ TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {
   const auto memory_bound = floor_of(limits, {.flops = 400, .bytes = 1000, .dtype = "f32"});
   ASSERT_TRUE(memory_bound);
   EXPECT_THAT(memory_bound->series.values,
-              ElementsAre(testing::DoubleNear(100, 1e-9), testing::DoubleNear(110, 1e-9),
-                          testing::DoubleNear(120, 1e-9)));
+              ElementsAre(DoubleNear(100, 1e-9), DoubleNear(110, 1e-9), DoubleNear(120, 1e-9)));
   EXPECT_EQ(limit_name({memory_bound->parts}), "read linear");
-  EXPECT_THAT(memory_bound->peak_flops.values, testing::SizeIs(3));
+  EXPECT_THAT(memory_bound->peak_flops.values, SizeIs(3));
   const auto either = floor_of(limits, {.flops = 4000, .bytes = 1000, .dtype = "f32"});
   ASSERT_TRUE(either);
   EXPECT_NEAR(either->series.values.at(0), 36'000, 1e-6) << "40 ns at its best: it may bind";
@@ -496,8 +480,7 @@ TEST(Floor, SplitsReadsAndCopies) {
   const auto floor = floor_of(limits, {.bytes = 3000, .bytes_written = 1000, .dtype = {}});
   ASSERT_TRUE(floor);
   EXPECT_NEAR(floor->series.values.at(0), 2000 / 4.0 + 1000 / 10.0, 1e-9);
-  EXPECT_THAT(limit_name({floor->parts}),
-              testing::AllOf(HasSubstr("read r"), HasSubstr("read c"), HasSubstr(" + ")));
+  EXPECT_THAT(limit_name({floor->parts}), AllOf(HasSubstr("read r"), HasSubstr("read c"), HasSubstr(" + ")));
 }
 
 TEST(Floor, GoesByTheBestPattern) {

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
 
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/ranks/ddp/ddp.h"
@@ -15,10 +10,7 @@
 namespace headroom {
 namespace {
 
-using testing::DoubleNear;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 const Record* record_of(const std::vector<Record>& records, const std::string& metric) {
   const auto found =
@@ -277,11 +269,10 @@ TEST(DispatchRecords, HaveASeriesForEachRank) {
   ASSERT_EQ(hit->samples.size(), 2U);
   EXPECT_EQ(hit->samples[1].pid, 101);
   EXPECT_EQ(hit->samples[1].rounds.size(), 50U);
-  EXPECT_THAT(process_medians(*hit),
-              testing::ElementsAre(testing::DoubleNear(4.53, 1e-9), testing::DoubleNear(9.03, 1e-9)));
+  EXPECT_THAT(process_medians(*hit), ElementsAre(DoubleNear(4.53, 1e-9), DoubleNear(9.03, 1e-9)));
   EXPECT_EQ(hit->metric.unit, "us");
   EXPECT_EQ(hit->stop, StopReason::kPrecision);
-  EXPECT_THAT(process_medians(*record_of(records, "miss")), testing::ElementsAre(9.5, 19));
+  EXPECT_THAT(process_medians(*record_of(records, "miss")), ElementsAre(9.5, 19));
   EXPECT_EQ(record_of(records, "skew"), nullptr) << "each rank counts by itself";
   EXPECT_EQ(record_of(records, "rank latency"), nullptr);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,7 +7,6 @@
 #include <fstream>
 
 #include "../error_message.h"
-#include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/schedule/plan.h"
 #include "headroom/schedule/runner.h"
@@ -18,8 +16,7 @@ namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::AllOf;
-using testing::HasSubstr;
+using namespace testing;
 
 constexpr const char* kHello = R"(echo '{"headroom_runner":"fake","protocol":1,"version":"1"}' >&3)";
 
@@ -236,17 +233,17 @@ TEST_F(RunnerProcesses, ARunnerThatDoesNotStartInTimeIsARowBesideThoseOfTheOther
   Session session(request, std::make_shared<const Environment>(), interrupted);
   RecordedGroups told;
   session.run(session.groups(), told);
-  EXPECT_THAT(told.reasons, testing::ElementsAre("odd", "odd",
-                                                 "not reached within --max-time 8.00 s: the runner had not "
-                                                 "started"));
+  EXPECT_THAT(told.reasons, ElementsAre("odd", "odd",
+                                        "not reached within --max-time 8.00 s: the runner had not "
+                                        "started"));
   request.runners.pop_back();
   request.selection.names.clear();
   request.run_time_ns = 0;
   Session alone(request, std::make_shared<const Environment>(), interrupted);
-  EXPECT_THAT(alone.groups(), testing::IsEmpty());
+  EXPECT_THAT(alone.groups(), IsEmpty());
   RecordedGroups row;
   alone.run(alone.groups(), row);
-  EXPECT_THAT(row.sizes, testing::ElementsAre(1U));
+  EXPECT_THAT(row.sizes, ElementsAre(1U));
 }
 
 TEST_F(RunnerProcesses, AFirstLookHasATimeForEachGroup) {
@@ -256,8 +253,8 @@ TEST_F(RunnerProcesses, AFirstLookHasATimeForEachGroup) {
   Session session(request, std::make_shared<const Environment>(), interrupted);
   RecordedGroups told;
   session.run(session.groups(), told);
-  EXPECT_THAT(told.reasons, testing::ElementsAre(HasSubstr("of --quick (--max-time gives more)"),
-                                                 HasSubstr("not reached")));
+  EXPECT_THAT(told.reasons,
+              ElementsAre(HasSubstr("of --quick (--max-time gives more)"), HasSubstr("not reached")));
 }
 
 TEST_F(RunnerProcesses, ASessionHandsTheCompleteRecordsOfEachGroupToItsObserver) {
@@ -268,9 +265,9 @@ TEST_F(RunnerProcesses, ASessionHandsTheCompleteRecordsOfEachGroupToItsObserver)
   session.run(session.groups(), told, [](std::vector<Record>& records) {
     for (Record& record : records) record.outcome.reason += ", completed";
   });
-  EXPECT_THAT(told.places, testing::ElementsAre("0/2", "1/2"));
-  EXPECT_THAT(told.sizes, testing::ElementsAre(1U, 1U));
-  EXPECT_THAT(told.reasons, testing::Each("odd, completed"));
+  EXPECT_THAT(told.places, ElementsAre("0/2", "1/2"));
+  EXPECT_THAT(told.sizes, ElementsAre(1U, 1U));
+  EXPECT_THAT(told.reasons, Each("odd, completed"));
 }
 
 TEST(BlasEnvironment, IsTheSameObjectWhereNoRunnerTellsOfOne) {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <stdexcept>
-#include <vector>
 
 #include "fake_workers.h"
 #include "headroom/schedule/calibration.h"
@@ -15,9 +10,7 @@
 namespace headroom {
 namespace {
 
-using testing::IsEmpty;
-using testing::Lt;
-using testing::SizeIs;
+using namespace testing;
 
 /// Choices in memory.
 class FakeStore final : public TuningStore {

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <stdexcept>
-#include <vector>
 
 #include "headroom/stats/changepoint.h"
 #include "headroom/stats/quantile.h"

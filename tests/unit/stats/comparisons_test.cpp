@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
-#include <optional>
-#include <stdexcept>
-#include <utility>
-#include <vector>
 
 #include "headroom/stats/compare.h"
 #include "headroom/stats/quantile.h"
@@ -17,8 +12,7 @@ namespace headroom {
 namespace {
 
 using test::Noise;
-using testing::DoubleNear;
-using testing::ElementsAre;
+using namespace testing;
 
 using Values = std::vector<double>;
 

@@ -6,13 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <numeric>
 #include <random>
-#include <stdexcept>
-#include <utility>
-#include <vector>
 
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"

@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <stdexcept>
-#include <vector>
 
 #include "headroom/stats/modes.h"
 #include "noise.h"

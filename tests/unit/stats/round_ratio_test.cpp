@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <stdexcept>
-#include <vector>
 
 #include "headroom/stats/round_ratio.h"
 

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
-#include <stdexcept>
-#include <vector>
 
 #include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/compare.h"

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 
 #include "../memory_file.h"
 #include "../model_bytes.h"

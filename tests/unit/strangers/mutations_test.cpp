@@ -2,12 +2,9 @@
 // HEADROOM_MUTATIONS: number of mutations of each kind of input.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <random>
-#include <string>
 
 #include "inputs.h"
 

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cctype>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "headroom/tables/table.h"
 

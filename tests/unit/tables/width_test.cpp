@@ -2,11 +2,6 @@
 #include "headroom/tables/width.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "headroom/tables/table.h"
 

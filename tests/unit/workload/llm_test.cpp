@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <limits>
-#include <map>
-#include <stdexcept>
-#include <string>
 
 #include "headroom/workload/llm_model.h"
 #include "headroom/workload/llm_workload.h"
@@ -20,9 +14,7 @@
 namespace headroom {
 namespace {
 
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::Pointwise;
+using namespace testing;
 
 TEST(ExactRotation, TurnsEachPairByItsAngle) {
   std::vector<double> head{1, 0, 0, 2};
@@ -75,7 +67,7 @@ TEST(ExactLogits, EarlierTokensMatter) {
     return exact_logits(fresh_threads(2), weights, all).logits;
   };
   EXPECT_NE(logits(tokens), logits(others));
-  EXPECT_THAT(logits(std::span(tokens).last(2)), testing::Not(Pointwise(DoubleNear(1e-6), logits(tokens))));
+  EXPECT_THAT(logits(std::span(tokens).last(2)), Not(Pointwise(DoubleNear(1e-6), logits(tokens))));
 }
 
 /// With equal experts the choice does not matter.

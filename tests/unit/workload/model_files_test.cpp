@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <numeric>
 
 #include "../error_message.h"
 #include "../model_bytes.h"
-#include "headroom/base/error.h"
 #include "headroom/experiment/bf16.h"
 #include "headroom/workload/llm_file.h"
 #include "headroom/workload/llm_model.h"
@@ -25,9 +21,7 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
@@ -470,7 +464,7 @@ TEST(RotaryScaling, FactorsAreThoseOfTheModelsLibraries) {
     EXPECT_NEAR(config.rope_factors[pair], right, 1e-6F * right) << pair;
   EXPECT_FLOAT_EQ(config.rope_magnitude, 1.13862944F);
   scale_rotation(config, {.kind = "linear", .factor = 2.5});
-  EXPECT_THAT(config.rope_factors, testing::Each(2.5F));
+  EXPECT_THAT(config.rope_factors, Each(2.5F));
 }
 
 TEST_F(ModelFiles, ScaledRotationsAreReadAsTheyAreDeclared) {
@@ -491,7 +485,7 @@ TEST_F(ModelFiles, ScaledRotationsAreReadAsTheyAreDeclared) {
   EXPECT_EQ(packed.config.rope_magnitude, yarn.rope_magnitude);
   EXPECT_GT(yarn.rope_factors.back(), yarn.rope_factors.front());
   const LlmConfig newer = of_json(R"("rope_parameters":{"rope_type":"linear","factor":2,"rope_theta":5e5})");
-  EXPECT_THAT(newer.rope_factors, testing::Each(2.0F));
+  EXPECT_THAT(newer.rope_factors, Each(2.0F));
   EXPECT_EQ(newer.rope_base, 5e5);
   EXPECT_TRUE(of_json(R"("rope_scaling":{"rope_type":"default"})").rope_factors.empty());
   for (const auto& [rope, wanted] :
@@ -596,14 +590,6 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
   EXPECT_EQ(float_of_half(0x7c00), INFINITY);
   EXPECT_TRUE(std::isnan(float_of_half(0x7e00)));
 }
-
-}  // namespace
-}  // namespace headroom
-
-namespace headroom {
-namespace {
-
-namespace fs = std::filesystem;
 
 using Numbers = std::vector<double>;
 constexpr std::uint64_t kExperts = 5, kChosen = 2, kShared = 40;
@@ -865,15 +851,15 @@ TEST_P(ExpertFiles, WhatIsMissingOrNotComputedIsNamed) {
   ExpertModel wrong = model_;
   const auto found = std::ranges::find(wrong.tensors, "blk.1.ffn_up_exps.weight", &model_bytes::Tensor::name);
   *found = model_bytes::tensor(found->name, {kExperts + 1, 96, 64}, 30, 1);
-  EXPECT_THAT(message(wrong), testing::AllOf(testing::HasSubstr("'blk.1.ffn_up_exps.weight' [6,96,64]"),
-                                             testing::HasSubstr("require [5,96,64]")));
+  EXPECT_THAT(message(wrong),
+              AllOf(HasSubstr("'blk.1.ffn_up_exps.weight' [6,96,64]"), HasSubstr("require [5,96,64]")));
   found->name = "other";
-  EXPECT_THAT(message(wrong), testing::HasSubstr("'blk.1.ffn_up_exps.weight' is missing"));
+  EXPECT_THAT(message(wrong), HasSubstr("'blk.1.ffn_up_exps.weight' is missing"));
   std::string config = model_.config_json();
   config.replace(config.find("\"num_experts_per_tok\":2"), 23, "\"num_experts_per_tok\":6");
   write("hub/config.json", config);
   EXPECT_THAT(test::message_of([&] { open_llm_file(folder_ / "hub"); }),
-              testing::HasSubstr("more experts are chosen than the model has"));
+              HasSubstr("more experts are chosen than the model has"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ExpertFiles, testing::Bool(),
