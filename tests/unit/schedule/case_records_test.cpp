@@ -58,9 +58,18 @@ const Record& named(const std::vector<Record>& records, const std::string& metri
 
 const Work kWork{.flops = 2e6, .bytes = 4e6, .dtype = "f32"};
 
-TEST(CaseRecords, AxesHaveTheirDeclaredTypes) {
+GroupResult group_of(std::vector<Track> cases) {
   GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  result.cases = std::move(cases);
+  return result;
+}
+
+GroupResult one_case(const Work& work = kWork) {
+  return group_of({track_of("native", 1e6, work)});
+}
+
+TEST(CaseRecords, AxesHaveTheirDeclaredTypes) {
+  GroupResult result = one_case();
   result.cases[0].planned.spec.axes = {{"flag", "True"}, {"mode", "0"}, {"share", "1"}, {"n", "0"}};
   result.cases[0].planned.spec.types = {AxisType::kAsWritten, AxisType::kText, AxisType::kReal};
   const AxisValues axes = records_of(result)[0].axes;
@@ -71,8 +80,7 @@ TEST(CaseRecords, AxesHaveTheirDeclaredTypes) {
 }
 
 TEST(CaseRecords, ADeviceIsNamedAsTheCaseNamesIt) {
-  GroupResult result;
-  result.cases = {track_of("cuda", 1e6, kWork)};
+  GroupResult result = group_of({track_of("cuda", 1e6, kWork)});
   result.cases[0].planned.device = "cuda";
   result.cases[0].info.notes["gpu"] = "NVIDIA H200";
   const auto records = records_of(result);
@@ -82,8 +90,7 @@ TEST(CaseRecords, ADeviceIsNamedAsTheCaseNamesIt) {
 }
 
 TEST(CaseRecords, MetricsFollowFromTheTime) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   const auto records = records_of(result);
   ASSERT_THAT(records, SizeIs(3));
   const Record& latency = named(records, "latency");
@@ -109,10 +116,9 @@ TEST(CaseRecords, MetricsFollowFromTheTime) {
 }
 
 TEST(CaseRecords, OperationsOnIntegersAreNoFlops) {
-  GroupResult result;
   Work work = kWork;
   work.dtype = "int8";
-  result.cases = {track_of("native", 1e6, work)};
+  GroupResult result = group_of({track_of("native", 1e6, work)});
   result.cases[0].planned.metric = "GFLOP/s";
   const auto records = records_of(result);
   ASSERT_THAT(records, SizeIs(3));
@@ -123,9 +129,7 @@ TEST(CaseRecords, OperationsOnIntegersAreNoFlops) {
 }
 
 TEST(CaseRecords, EverySampleIsKeptWithItsProcess) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, {})};
-  const Record latency = records_of(result).at(0);
+  const Record latency = records_of(one_case({})).at(0);
   ASSERT_THAT(latency.samples, SizeIs(2));
   EXPECT_EQ(latency.samples[0].pid, 11);
   EXPECT_EQ(latency.samples[1].pid, 12);
@@ -137,8 +141,7 @@ TEST(CaseRecords, EverySampleIsKeptWithItsProcess) {
 }
 
 TEST(CaseRecords, WhatTheDriverSaidStandsBesideEachSample) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, {})};
+  GroupResult result = one_case({});
   EXPECT_THAT(records_of(result).at(0).samples.at(0).device, IsEmpty());
   result.cases[0].readings[21].device = {1980, 3201, 412.5, 61, 0x4};
   const auto samples = records_of(result).at(0).samples;
@@ -148,8 +151,7 @@ TEST(CaseRecords, WhatTheDriverSaidStandsBesideEachSample) {
 }
 
 TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   // 10 bytes per ns: 4e6 bytes take 4e5 ns, so the case is at 40 %.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
   const auto records = records_of(result);
@@ -163,8 +165,7 @@ TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
 }
 
 TEST(CaseRecords, TheShareOfTheLimitHasQuartilesOverTheRounds) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   for (Reading& reading : result.cases[0].readings) reading.ns = reading.round % 4 == 0 ? 2e6 : 1e6;
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
   for (Reading& reading : result.limits[0].track.readings) reading.ns = 1e5;
@@ -178,8 +179,7 @@ TEST(CaseRecords, TheShareOfTheLimitHasQuartilesOverTheRounds) {
 }
 
 TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   result.cases[0].planned.metric = "flops_utilization";
   // 8 FLOPs per ns; the case makes 2.
   result.limits = {limit_of(Resource::kPeak, 8e5, 1e5)};
@@ -201,8 +201,7 @@ TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
     }
     return std::pair(std::string(), 0.0);
   };
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   // 4e6 bytes at 10 bytes/ns take 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns take 0.5.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
   EXPECT_THAT(headline(result), Pair("GFLOP/s", DoubleNear(0.5, 1e-9)));
@@ -217,8 +216,7 @@ TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
 }
 
 TEST(CaseRecords, TheCasesOwnMetrics) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   result.cases[0].info.metrics = {
       {"token_per_sec", "tokens/s", Direction::kHigherIsBetter, ReportedMetric::Kind::kRate, 4},
       {"loss", "1", Direction::kLowerIsBetter, ReportedMetric::Kind::kValue, 0.5}};
@@ -231,8 +229,7 @@ TEST(CaseRecords, TheCasesOwnMetrics) {
 }
 
 TEST(CaseRecords, ColumnsHaveSamplesOfTheirOwn) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   using Kind = ReportedMetric::Kind;
   result.cases[0].info.metrics = {{"forward", "ns", Direction::kLowerIsBetter, Kind::kColumn, 0},
                                   {"loss", "1", Direction::kLowerIsBetter, Kind::kValue, 0.5},
@@ -254,8 +251,7 @@ TEST(CaseRecords, ColumnsHaveSamplesOfTheirOwn) {
 }
 
 TEST(CaseRecords, MetricsThatStandBesideTheHeadlineAreMarkedBehindIt) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork)};
+  GroupResult result = one_case();
   result.cases[0].planned.metric = "token_per_sec";
   result.cases[0].planned.also_metrics = {"memory_bandwidth(GB/s)", "compilation_time(s)"};
   result.cases[0].planned.model = "Llama";
@@ -271,8 +267,7 @@ TEST(CaseRecords, MetricsThatStandBesideTheHeadlineAreMarkedBehindIt) {
 }
 
 TEST(CaseRecords, OthersSayHowTheyStandToTheFirst) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork), track_of("reference", 3e6, kWork)};
+  GroupResult result = group_of({track_of("native", 1e6, kWork), track_of("reference", 3e6, kWork)});
   const auto records = records_of(result);
   ASSERT_THAT(records, SizeIs(6));
   EXPECT_FALSE(records[0].ratio);
@@ -286,8 +281,8 @@ TEST(CaseRecords, OthersSayHowTheyStandToTheFirst) {
 }
 
 TEST(CaseRecords, ACaseMayHaveABaselineOfItsOwn) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, {}), track_of("old", 3e6, {}), track_of("new", 6e6, {})};
+  GroupResult result =
+      group_of({track_of("native", 1e6, {}), track_of("old", 3e6, {}), track_of("new", 6e6, {})});
   result.cases[2].planned.baseline = 1;
   const auto records = records_of(result);
   EXPECT_NEAR(records[1].ratio->ratio, 3, 1e-9);
@@ -315,8 +310,7 @@ TEST(CaseRecords, ACaseWithoutSamplesSaysWhy) {
 }
 
 TEST(CaseRecords, ThePrecisionOfSumsStandsBesideTheErrorAndItsBound) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, {})};
+  GroupResult result = one_case({});
   result.cases[0].info.max_error = 0.039;
   result.cases[0].info.tolerance = 0.25;
   result.cases[0].info.sums_in = Precision::kBf16;
@@ -328,8 +322,7 @@ TEST(CaseRecords, ThePrecisionOfSumsStandsBesideTheErrorAndItsBound) {
 }
 
 TEST(CaseRecords, AWrongAnswerThatWasTimedHasItsNumbersAndHasFailed) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, kWork), track_of("reference", 3e6, kWork)};
+  GroupResult result = group_of({track_of("native", 1e6, kWork), track_of("reference", 3e6, kWork)});
   result.cases[0].info.wrong = "wrong answer at index 1";
   std::vector<Record> records = records_of(result);
   ASSERT_THAT(records, SizeIs(6));
@@ -346,8 +339,7 @@ TEST(CaseRecords, AWrongAnswerThatWasTimedHasItsNumbersAndHasFailed) {
 }
 
 TEST(CaseRecords, ALostCaseKeepsWhatItGave) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, {})};
+  GroupResult result = one_case({});
   result.cases[0].outcome = {Outcome::Kind::kFailed, "the runner was killed"};
   const Record record = records_of(result).at(0);
   EXPECT_EQ(record.stop, StopReason::kRunnerLost);
@@ -356,8 +348,7 @@ TEST(CaseRecords, ALostCaseKeepsWhatItGave) {
 }
 
 TEST(CaseRecords, TimesThatFallIntoGroupsAreTold) {
-  GroupResult result;
-  result.cases = {track_of("native", 1e6, {})};
+  GroupResult result = one_case({});
   for (Reading& reading : result.cases[0].readings) reading.ns *= reading.round % 4 < 2 ? 1 : 1.4;
   const Record latency = records_of(result).at(0);
   ASSERT_THAT(latency.modes.groups, SizeIs(2));

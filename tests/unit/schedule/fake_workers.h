@@ -3,14 +3,8 @@
 
 #include <atomic>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <map>
-#include <memory>
-#include <optional>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "headroom/schedule/group_run.h"
 #include "headroom/schedule/runner.h"
@@ -184,8 +178,9 @@ inline PlannedCase planned_case(const std::string& backend, std::size_t runner =
   return planned;
 }
 
+/// One group of cases on up to two runners.
 struct GroupFixture {
-  explicit GroupFixture(std::size_t runners) : workers(runners) {
+  GroupFixture() : workers(2) {
     settings.now_ns = [this] { return workers.clock_ns; };
     settings.limits = false;
     settings.stop.min_samples = 30;
@@ -197,6 +192,17 @@ struct GroupFixture {
         group, offers, workers, settings, [this](const Progress& now) { progress.push_back(now); },
         interrupted);
     return made.run();
+  }
+  /// Cases of these backends; "b@1" is on runner 1.
+  template <typename... Names>
+  GroupResult run(const std::string& first, const Names&... more) {
+    std::vector<PlannedCase> planned;
+    for (const std::string& name : {first, std::string(more)...})
+      planned.push_back(planned_case(name.substr(0, name.find('@')), name.ends_with("@1") ? 1 : 0));
+    return run(std::move(planned));
+  }
+  FakeCase& fake(const std::string& name) {
+    return workers.cases["dot/" + name + (name.find('@') == std::string::npos ? "@0" : "")];
   }
 
   FakeWorkers workers;

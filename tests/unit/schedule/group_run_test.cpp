@@ -13,27 +13,53 @@ namespace {
 
 using namespace testing;
 
-TEST(GroupRun, WarmUpIsSampledInEachProcessAndNotKept) {
-  GroupFixture fixture(1);
-  fixture.settings.processes = 2;
-  fixture.settings.stop.min_samples = fixture.settings.stop.max_samples = 8;
+std::vector<RunnerOffer> limit_offers() {
+  ExperimentDescription read{
+      "limit.read",
+      "",
+      "",
+      "cpu",
+      {{"bytes", Axis::Kind::kInteger, {"1024"}}, {"pattern", Axis::Kind::kText, {"linear"}}},
+      {"native"},
+      true};
+  ExperimentDescription write = read;
+  write.name = "limit.write";
+  ExperimentDescription peak{"limit.peak", "",  "", "cpu", {{"dtype", Axis::Kind::kText, {"f32"}}},
+                             {"native"},   true};
+  return {{"native", {read, write, peak}, true}};
+}
+
+class GroupRunTest : public testing::Test, protected GroupFixture {
+ protected:
+  void bound_by_memory() {
+    settings.limits = true;
+    offers = limit_offers();
+    fake("a").work = {.flops = 1e3, .bytes = 1e6, .dtype = "f32"};
+    workers.cases["limit.read/native@0"] = {.ns = 1e5, .work = {.bytes = 1e6, .dtype = {}}};
+    workers.cases["limit.peak/native@0"] = {.ns = 1e5, .work = {.flops = 1e7, .dtype = "f32"}};
+  }
+};
+
+TEST_F(GroupRunTest, WarmUpIsSampledInEachProcessAndNotKept) {
+  settings.processes = 2;
+  settings.stop.min_samples = settings.stop.max_samples = 8;
   const std::size_t without = [&] {
-    fixture.run({planned_case("a")});
-    return fixture.workers.count('s', "dot/a@0");
+    run("a");
+    return workers.count('s', "dot/a@0");
   }();
-  fixture.settings.warmup = 5;
-  const GroupResult result = fixture.run({planned_case("a")});
-  EXPECT_EQ(fixture.workers.count('s', "dot/a@0"), 2 * without + 2 * 5);
+  settings.warmup = 5;
+  const GroupResult result = run("a");
+  EXPECT_EQ(workers.count('s', "dot/a@0"), 2 * without + 2 * 5);
   EXPECT_THAT(result.cases[0].readings, SizeIs(8));
 }
 
-TEST(GroupRun, OnlyOverheadIsSubtractedAndOnlyWhereAsked) {
+TEST_F(GroupRunTest, OnlyOverheadIsSubtractedAndOnlyWhereAsked) {
   for (const bool subtracts : {true, false}) {
-    GroupFixture fixture(1);
+    GroupFixture fixture;
     fixture.settings.subtracts_overhead = subtracts;
-    fixture.workers.cases["dot/a@0"] = {
+    fixture.fake("a") = {
         .ns = 1e6, .columns = {2e5, 7e5, 1e5}, .column_names = {kClockOverhead, "column", kPythonOverhead}};
-    const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+    const GroupResult result = fixture.run("a", "b");
     ASSERT_THAT(result.cases[0].readings, SizeIs(Ge(30U)));
     for (const Reading& reading : result.cases[0].readings)
       EXPECT_NEAR(reading.ns, subtracts ? 7e5 : 1e6, 1e-3) << subtracts;
@@ -42,13 +68,11 @@ TEST(GroupRun, OnlyOverheadIsSubtractedAndOnlyWhereAsked) {
   }
 }
 
-TEST(GroupRun, WhatACaseSaysInTheEndIsOfItsRecords) {
-  GroupFixture fixture(1);
-  fixture.settings.stop.min_samples = fixture.settings.stop.max_samples = 8;
+TEST_F(GroupRunTest, WhatACaseSaysInTheEndIsOfItsRecords) {
+  settings.stop.min_samples = settings.stop.max_samples = 8;
   const std::vector<double> values{9, 1, 2, 3, 4, 5, 6, 7, 8};
-  fixture.workers.cases["dot/a@0"].reported = {
-      {"", {{"end", "well"}}, {{"depth", "1", values, {{"of", "it"}}, {{"bytes", 4096}}}}}};
-  const auto records = case_records(fixture.run({planned_case("a")}), {"fake"}, nullptr);
+  fake("a").reported = {{"", {{"end", "well"}}, {{"depth", "1", values, {{"of", "it"}}, {{"bytes", 4096}}}}}};
+  const auto records = case_records(run("a"), {"fake"}, nullptr);
   const Record& reported = records.back();
   EXPECT_EQ(reported.metric.name, "depth");
   EXPECT_EQ(reported.metric.extra_info.at("of"), "it");
@@ -57,18 +81,16 @@ TEST(GroupRun, WhatACaseSaysInTheEndIsOfItsRecords) {
   EXPECT_THAT(reported.samples.at(0).values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
 }
 
-TEST(GroupRun, ACaseThatFailsInTheEndHasFailed) {
-  GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].reported = {{"they have drifted apart"}};
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+TEST_F(GroupRunTest, ACaseThatFailsInTheEndHasFailed) {
+  fake("a").reported = {{"they have drifted apart"}};
+  const GroupResult result = run("a", "b");
   EXPECT_EQ(result.cases[0].outcome.reason, "they have drifted apart");
   EXPECT_TRUE(result.cases[1].alive());
 }
 
-TEST(GroupRun, AWrongAnswerInTheEndThatIsKeptFlagsItsRecord) {
-  GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].reported = {{"", {}, {}, "after its samples: wrong"}};
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+TEST_F(GroupRunTest, AWrongAnswerInTheEndThatIsKeptFlagsItsRecord) {
+  fake("a").reported = {{"", {}, {}, "after its samples: wrong"}};
+  const GroupResult result = run("a", "b");
   const auto records = case_records(result, {"fake"}, nullptr);
   EXPECT_TRUE(records.front().kept_wrong);
   EXPECT_FALSE(records.front().verified);
@@ -76,13 +98,13 @@ TEST(GroupRun, AWrongAnswerInTheEndThatIsKeptFlagsItsRecord) {
   EXPECT_FALSE(records.back().kept_wrong);
 }
 
-TEST(GroupRun, ACaseThatTheTimeEndsBeforeItsLastCheckIsNotVerified) {
+TEST_F(GroupRunTest, ACaseThatTheTimeEndsBeforeItsLastCheckIsNotVerified) {
   for (const double conclude_ns : {1e6, 1e12}) {
-    GroupFixture fixture(1);
+    GroupFixture fixture;
     fixture.settings.end_ns = 1e10;
     for (const char* name : {"dot/a@0", "dot/b@0", "dot/c@0"}) fixture.workers.cases[name].verified = true;
-    fixture.workers.cases["dot/b@0"].conclude_ns = conclude_ns;
-    const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+    fixture.fake("b").conclude_ns = conclude_ns;
+    const GroupResult result = fixture.run("a", "b", "c");
     for (const Track& track : result.cases) EXPECT_FALSE(track.readings.empty());
     EXPECT_TRUE(result.cases[0].info.verified);
     EXPECT_EQ(result.cases[1].info.verified, conclude_ns < 1e9);
@@ -90,11 +112,9 @@ TEST(GroupRun, ACaseThatTheTimeEndsBeforeItsLastCheckIsNotVerified) {
   }
 }
 
-TEST(GroupRun, SettingsThatACaseChangedAreInItsNotes) {
-  GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].reported = {{"", {}, {}, "", {"the signal mask"}},
-                                               {"", {}, {}, "", {"the signal mask"}}};
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+TEST_F(GroupRunTest, SettingsThatACaseChangedAreInItsNotes) {
+  fake("a").reported = {{"", {}, {}, "", {"the signal mask"}}, {"", {}, {}, "", {"the signal mask"}}};
+  const GroupResult result = run("a", "b");
   const auto notes_of = [&](std::size_t index) {
     return sentences(noise_notes(result.cases.at(index), std::nullopt, StopReason::kPrecision));
   };
@@ -102,24 +122,22 @@ TEST(GroupRun, SettingsThatACaseChangedAreInItsNotes) {
   EXPECT_THAT(notes_of(1), Not(Contains(HasSubstr("changed"))));
 }
 
-TEST(GroupRun, ACaseMayHaveATraceOfItsOwn) {
-  GroupFixture fixture(1);
+TEST_F(GroupRunTest, ACaseMayHaveATraceOfItsOwn) {
   PlannedCase traced = planned_case("a");
   traced.trace = "/tmp/its/own";
-  fixture.offers = {{"fake", {}, false, true}};
-  const GroupResult result = fixture.run({traced, planned_case("b")});
-  EXPECT_THAT(fixture.workers.traces, ElementsAre("/tmp/its/own"));
+  offers = {{"fake", {}, false, true}};
+  const GroupResult result = run({traced, planned_case("b")});
+  EXPECT_THAT(workers.traces, ElementsAre("/tmp/its/own"));
   EXPECT_EQ(result.cases[0].trace, "/tmp/its/own");
   EXPECT_TRUE(result.cases[1].trace.empty() && result.cases[1].untraced.empty());
 }
 
-TEST(GroupRun, EachRoundHasEachCaseOnceInAnOrderThatVaries) {
-  GroupFixture fixture(2);
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c", 1)});
+TEST_F(GroupRunTest, EachRoundHasEachCaseOnceInAnOrderThatVaries) {
+  const GroupResult result = run("a", "b", "c@1");
   ASSERT_THAT(result.cases, SizeIs(3));
   const std::size_t rounds = result.cases[0].readings.size();
   std::vector<std::string> order;
-  for (const FakeEvent& event : fixture.workers.events) {
+  for (const FakeEvent& event : workers.events) {
     if (event.what == 's') order.push_back(event.name);
   }
   order.erase(order.begin(), order.end() - static_cast<std::ptrdiff_t>(3 * rounds));
@@ -138,29 +156,28 @@ TEST(GroupRun, EachRoundHasEachCaseOnceInAnOrderThatVaries) {
   }
 }
 
-TEST(GroupRun, CasesOfTwoDevicesAreHeldAgainstTheLimitsOfTheirOwn) {
-  GroupFixture fixture(2);
-  fixture.settings.limits = true;
+TEST_F(GroupRunTest, CasesOfTwoDevicesAreHeldAgainstTheLimitsOfTheirOwn) {
+  settings.limits = true;
   const Axis bytes{"bytes", Axis::Kind::kInteger, {"1024"}};
   for (const std::string device : {"cuda", "cpu"}) {
-    fixture.offers.push_back({device, {{"limit.read", "", "", device, {bytes}, {device}, true}}, false});
+    offers.push_back({device, {{"limit.read", "", "", device, {bytes}, {device}, true}}, false});
   }
   const std::string on_cuda = "dot/cuda@0", on_cpu = "dot/cpu@1";
-  fixture.workers.cases[on_cuda] = {.ns = 2e3, .work = {.bytes = 1e6, .dtype = {}}};
-  fixture.workers.cases[on_cpu] = {.ns = 1e6, .work = {.bytes = 1e6, .dtype = {}}};
-  fixture.workers.cases["limit.read/cuda@0"] = {.ns = 1e3, .work = {.bytes = 1e6, .dtype = {}}};
-  fixture.workers.cases["limit.read/cpu@1"] = {.ns = 8e5, .work = {.bytes = 1e6, .dtype = {}}};
+  workers.cases[on_cuda] = {.ns = 2e3, .work = {.bytes = 1e6, .dtype = {}}};
+  workers.cases[on_cpu] = {.ns = 1e6, .work = {.bytes = 1e6, .dtype = {}}};
+  workers.cases["limit.read/cuda@0"] = {.ns = 1e3, .work = {.bytes = 1e6, .dtype = {}}};
+  workers.cases["limit.read/cpu@1"] = {.ns = 8e5, .work = {.bytes = 1e6, .dtype = {}}};
   PlannedCase cuda = planned_case("cuda", 0), cpu = planned_case("cpu", 1);
   cuda.device = "cuda";
-  const GroupResult result = fixture.run({cuda, cpu});
+  const GroupResult result = run({cuda, cpu});
   ASSERT_THAT(result.limits, SizeIs(2)) << "each the only one of its device: neither is loose";
   for (const Track& track : result.cases) {
     const auto limits = limits_of(track, result.limits);
     ASSERT_THAT(limits, SizeIs(1));
     EXPECT_EQ(limits[0].track.planned.runner, track.planned.runner);
-    EXPECT_GT(fixture.workers.count(
-                  's', "limit.read/" + track.planned.device + "@" + std::to_string(track.planned.runner)),
-              30U);
+    EXPECT_GT(
+        workers.count('s', "limit.read/" + track.planned.device + "@" + std::to_string(track.planned.runner)),
+        30U);
   }
   const auto records = case_records(result, {"cuda", "native"}, std::make_shared<Environment>());
   for (const Record& record : records) {
@@ -171,11 +188,11 @@ TEST(GroupRun, CasesOfTwoDevicesAreHeldAgainstTheLimitsOfTheirOwn) {
   }
 }
 
-TEST(GroupRun, TheOrderFollowsTheSeed) {
+TEST_F(GroupRunTest, TheOrderFollowsTheSeed) {
   const auto order_of = [](std::uint64_t seed) {
-    GroupFixture fixture(1);
+    GroupFixture fixture;
     fixture.settings.seed = seed;
-    fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+    fixture.run("a", "b", "c");
     std::string order;
     for (const FakeEvent& event : fixture.workers.events) order += event.name;
     return order;
@@ -184,53 +201,49 @@ TEST(GroupRun, TheOrderFollowsTheSeed) {
   EXPECT_NE(order_of(1), order_of(2));
 }
 
-TEST(GroupRun, ComparedCasesShareTheirIterations) {
-  GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].ns = 1e4;
-  fixture.workers.cases["dot/b@0"].ns = 3e4;
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+TEST_F(GroupRunTest, ComparedCasesShareTheirIterations) {
+  fake("a").ns = 1e4;
+  fake("b").ns = 3e4;
+  const GroupResult result = run("a", "b");
   EXPECT_EQ(result.cases[0].iterations, result.cases[1].iterations);
-  EXPECT_GE(static_cast<double>(result.cases[0].iterations) * 1e4, fixture.settings.sample_ns);
+  EXPECT_GE(static_cast<double>(result.cases[0].iterations) * 1e4, settings.sample_ns);
   EXPECT_EQ(result.cases[0].lead_in, 1U);
   EXPECT_NEAR(result.cases[1].readings.back().ns, 3e4, 1e-6);
   EXPECT_EQ(result.cases[0].pids, std::vector<std::int64_t>{1001});
 }
 
-TEST(GroupRun, StopsOnPrecision) {
-  GroupFixture fixture(1);
-  fixture.settings.stop.max_samples = 10'000;
-  fixture.workers.cases["dot/a@0"].factor = noise_of(0.02, 0, 1);
-  const GroupResult result = fixture.run({planned_case("a")});
+TEST_F(GroupRunTest, StopsOnPrecision) {
+  settings.stop.max_samples = 10'000;
+  fake("a").factor = noise_of(0.02, 0, 1);
+  const GroupResult result = run("a");
   EXPECT_EQ(result.stop, StopReason::kPrecision);
   EXPECT_THAT(result.cases[0].readings.size(), AllOf(Ge(30U), Le(200U)));
-  EXPECT_EQ(fixture.workers.prepared_now(0), 0U) << "released";
+  EXPECT_EQ(workers.prepared_now(0), 0U) << "released";
 }
 
-TEST(GroupRun, MorePrecisionTakesMoreSamples) {
+TEST_F(GroupRunTest, MorePrecisionTakesMoreSamples) {
   const auto samples_at = [](double precision) {
-    GroupFixture fixture(1);
+    GroupFixture fixture;
     fixture.settings.stop.max_samples = 10'000;
     fixture.settings.stop.precision = precision;
-    fixture.workers.cases["dot/a@0"].factor = noise_of(0.02, 0, 1);
-    return fixture.run({planned_case("a")}).cases[0].readings.size();
+    fixture.fake("a").factor = noise_of(0.02, 0, 1);
+    return fixture.run("a").cases[0].readings.size();
   };
   EXPECT_GT(samples_at(0.003), 2 * samples_at(0.008));
 }
 
-TEST(GroupRun, StopsAtTheMostSamples) {
-  GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].factor = noise_of(0.5, 0, 1);
-  const GroupResult result = fixture.run({planned_case("a")});
+TEST_F(GroupRunTest, StopsAtTheMostSamples) {
+  fake("a").factor = noise_of(0.5, 0, 1);
+  const GroupResult result = run("a");
   EXPECT_EQ(result.stop, StopReason::kMaxSamples);
   EXPECT_EQ(result.cases[0].readings.size(), 40U);
 }
 
-TEST(GroupRun, StopsAtTheTimeCap) {
-  GroupFixture fixture(1);
-  fixture.settings.stop.max_samples = 10'000;
-  fixture.settings.stop.max_time_ns = 1e8;
-  fixture.workers.cases["dot/a@0"].factor = noise_of(0.5, 0, 1);
-  const GroupResult result = fixture.run({planned_case("a")});
+TEST_F(GroupRunTest, StopsAtTheTimeCap) {
+  settings.stop.max_samples = 10'000;
+  settings.stop.max_time_ns = 1e8;
+  fake("a").factor = noise_of(0.5, 0, 1);
+  const GroupResult result = run("a");
   EXPECT_EQ(result.stop, StopReason::kMaxTime);
   double total = 0;
   for (const Reading& reading : result.cases[0].readings) {
@@ -239,43 +252,39 @@ TEST(GroupRun, StopsAtTheTimeCap) {
   EXPECT_THAT(total, AllOf(Ge(1e8), Le(1.6e8)));
 }
 
-TEST(GroupRun, GivesOneRoundHoweverTightTheCap) {
-  GroupFixture fixture(1);
-  fixture.settings.stop.max_time_ns = 0;
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+TEST_F(GroupRunTest, GivesOneRoundHoweverTightTheCap) {
+  settings.stop.max_time_ns = 0;
+  const GroupResult result = run("a", "b");
   EXPECT_EQ(result.stop, StopReason::kMaxTime);
   for (const Track& track : result.cases) EXPECT_THAT(track.readings, SizeIs(1));
 }
 
-TEST(GroupRun, AnInterruptKeepsWhatWasMeasured) {
-  GroupFixture fixture(1);
-  fixture.workers.on_sample = [&] {
-    if (fixture.workers.cases["dot/a@0"].samples == 12) fixture.interrupted = true;
+TEST_F(GroupRunTest, AnInterruptKeepsWhatWasMeasured) {
+  workers.on_sample = [&] {
+    if (fake("a").samples == 12) interrupted = true;
   };
-  const GroupResult result = fixture.run({planned_case("a")});
+  const GroupResult result = run("a");
   EXPECT_EQ(result.stop, StopReason::kInterrupted);
   EXPECT_THAT(result.cases[0].readings.size(), AllOf(Ge(1U), Le(12U)));
-  EXPECT_EQ(fixture.workers.events.back().what, 'x') << "the runner is ended, not asked";
+  EXPECT_EQ(workers.events.back().what, 'x') << "the runner is ended, not asked";
 }
 
-TEST(GroupRun, AnInterruptWhilePreparingEndsItToo) {
-  GroupFixture fixture(1);
-  fixture.interrupted = true;
-  const GroupResult result = fixture.run({planned_case("a")});
+TEST_F(GroupRunTest, AnInterruptWhilePreparingEndsItToo) {
+  interrupted = true;
+  const GroupResult result = run("a");
   EXPECT_EQ(result.stop, StopReason::kInterrupted);
   EXPECT_TRUE(result.cases[0].readings.empty());
-  EXPECT_EQ(fixture.workers.count('p', "dot/a@0"), 0U);
+  EXPECT_EQ(workers.count('p', "dot/a@0"), 0U);
 }
 
-TEST(GroupRun, FreshProcessesShareTheSamples) {
-  GroupFixture fixture(1);
-  fixture.settings.processes = 3;
-  fixture.settings.stop.max_samples = 600;
-  fixture.workers.cases["dot/a@0"].factor = noise_of(0.01, 0, 1);
-  fixture.workers.cases["dot/b@0"].factor = noise_of(0.01, 0, 2);
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
-  EXPECT_EQ(fixture.workers.started[0], 3);
-  EXPECT_EQ(fixture.workers.count('p', "dot/a@0"), 3U);
+TEST_F(GroupRunTest, FreshProcessesShareTheSamples) {
+  settings.processes = 3;
+  settings.stop.max_samples = 600;
+  fake("a").factor = noise_of(0.01, 0, 1);
+  fake("b").factor = noise_of(0.01, 0, 2);
+  const GroupResult result = run("a", "b");
+  EXPECT_EQ(workers.started[0], 3);
+  EXPECT_EQ(workers.count('p', "dot/a@0"), 3U);
   EXPECT_EQ(result.stop, StopReason::kPrecision);
   for (const Track& track : result.cases) {
     EXPECT_THAT(track.pids, ElementsAre(1001, 1002, 1003));
@@ -286,70 +295,47 @@ TEST(GroupRun, FreshProcessesShareTheSamples) {
   }
 }
 
-TEST(GroupRun, ProcessesThatDifferDoNotSampleUpToTheCap) {
-  GroupFixture fixture(1);
-  fixture.settings.processes = 3;
-  fixture.settings.stop.max_samples = 9'000;
-  fixture.workers.cases["dot/a@0"].factor = [&, noise = noise_of(0.01, 0, 1)](double) mutable {
-    return noise(0) * (1 + 0.05 * fixture.workers.started[0]);
+TEST_F(GroupRunTest, ProcessesThatDifferDoNotSampleUpToTheCap) {
+  settings.processes = 3;
+  settings.stop.max_samples = 9'000;
+  fake("a").factor = [&, noise = noise_of(0.01, 0, 1)](double) mutable {
+    return noise(0) * (1 + 0.05 * workers.started[0]);
   };
-  const GroupResult result = fixture.run({planned_case("a")});
+  const GroupResult result = run("a");
   EXPECT_EQ(result.stop, StopReason::kPrecision);
   EXPECT_LE(result.cases[0].readings.size(), 200U);
 }
 
-TEST(GroupRun, ProgressFollowsTheRun) {
-  GroupFixture fixture(1);
-  fixture.settings.processes = 2;
-  fixture.workers.cases["dot/a@0"].factor = noise_of(0.01, 0, 1);
-  fixture.run({planned_case("a")});
-  ASSERT_FALSE(fixture.progress.empty());
-  EXPECT_EQ(fixture.progress.front().phase, "preparing");
+TEST_F(GroupRunTest, ProgressFollowsTheRun) {
+  settings.processes = 2;
+  fake("a").factor = noise_of(0.01, 0, 1);
+  run("a");
+  ASSERT_FALSE(progress.empty());
+  EXPECT_EQ(progress.front().phase, "preparing");
   double elapsed = 0;
-  for (const Progress& now : fixture.progress) {
+  for (const Progress& now : progress) {
     EXPECT_GE(now.elapsed_ns, elapsed) << "time never runs back";
-    EXPECT_LE(now.elapsed_ns, fixture.workers.clock_ns);
+    EXPECT_LE(now.elapsed_ns, workers.clock_ns);
     elapsed = now.elapsed_ns;
   }
-  const Progress& last = fixture.progress.back();
+  const Progress& last = progress.back();
   EXPECT_EQ(last.phase, "sampling");
   EXPECT_EQ(last.process, 1U);
   EXPECT_NEAR(last.median_ns, 1e6, 2e4);
   EXPECT_GT(elapsed, 0);
 }
 
-std::vector<RunnerOffer> limit_offers() {
-  ExperimentDescription read{
-      "limit.read",
-      "",
-      "",
-      "cpu",
-      {{"bytes", Axis::Kind::kInteger, {"1024"}}, {"pattern", Axis::Kind::kText, {"linear"}}},
-      {"native"},
-      true};
-  ExperimentDescription write = read;
-  write.name = "limit.write";
-  ExperimentDescription peak{"limit.peak", "",  "", "cpu", {{"dtype", Axis::Kind::kText, {"f32"}}},
-                             {"native"},   true};
-  return {{"native", {read, write, peak}, true}};
-}
-
-TEST(GroupRun, LimitsAreSampledInTheSameRoundsAndLooseOnesReleased) {
-  GroupFixture fixture(1);
-  fixture.settings.limits = true;
-  fixture.offers = limit_offers();
-  fixture.workers.cases["dot/a@0"].work = {.flops = 1e3, .bytes = 1e6, .dtype = "f32"};
-  fixture.workers.cases["limit.read/native@0"] = {.ns = 1e5, .work = {.bytes = 1e6, .dtype = {}}};
-  fixture.workers.cases["limit.peak/native@0"] = {.ns = 1e5, .work = {.flops = 1e7, .dtype = "f32"}};
-  const GroupResult result = fixture.run({planned_case("a")});
+TEST_F(GroupRunTest, LimitsAreSampledInTheSameRoundsAndLooseOnesReleased) {
+  bound_by_memory();
+  const GroupResult result = run("a");
   ASSERT_THAT(result.limits, SizeIs(1)) << "nothing is written, and the peak is far from binding";
   EXPECT_EQ(result.limits[0].resource, Resource::kRead);
   EXPECT_EQ(result.limits[0].track.readings.size(), result.cases[0].readings.size());
-  EXPECT_EQ(fixture.workers.count('p', "limit.peak/native@0"), 1U);
-  EXPECT_EQ(fixture.workers.count('r', "limit.peak/native@0"), 1U);
-  EXPECT_EQ(fixture.workers.count('p', "limit.write/native@0"), 0U);
+  EXPECT_EQ(workers.count('p', "limit.peak/native@0"), 1U);
+  EXPECT_EQ(workers.count('r', "limit.peak/native@0"), 1U);
+  EXPECT_EQ(workers.count('p', "limit.write/native@0"), 0U);
   bool is_released = false;
-  for (const FakeEvent& event : fixture.workers.events) {
+  for (const FakeEvent& event : workers.events) {
     if (event.name != "limit.peak/native@0") continue;
     EXPECT_FALSE(is_released) << "nothing is asked of it any more";
     is_released = event.what == 'r';
@@ -357,7 +343,7 @@ TEST(GroupRun, LimitsAreSampledInTheSameRoundsAndLooseOnesReleased) {
 }
 
 std::unique_ptr<GroupFixture> bounded_fixture(std::uint64_t seed) {
-  auto made = std::make_unique<GroupFixture>(1);
+  auto made = std::make_unique<GroupFixture>();
   GroupFixture& fixture = *made;
   fixture.settings.limits = true;
   fixture.settings.seed = seed;
@@ -369,16 +355,16 @@ std::unique_ptr<GroupFixture> bounded_fixture(std::uint64_t seed) {
   const auto read = [&](double ns, std::uint64_t number) {
     return FakeCase{.ns = ns, .work = {.bytes = 1e6, .dtype = {}}, .factor = noise(number)};
   };
-  fixture.workers.cases["dot/a@0"] = {.ns = 1.25e5, .work = {.bytes = 1e6, .dtype = {}}, .factor = noise(0)};
+  fixture.fake("a") = {.ns = 1.25e5, .work = {.bytes = 1e6, .dtype = {}}, .factor = noise(0)};
   fixture.workers.cases["limit.read/native@0"] = read(1.1e5, 1);
   fixture.workers.cases["limit.read/native split@0"] = read(1e5, 2);
   fixture.workers.cases["limit.read/native ahead@0"] = read(1.005e5, 3);
   return made;
 }
 
-TEST(GroupRun, ALimitThatAnotherBeatsClearlyIsSampledNoMore) {
+TEST_F(GroupRunTest, ALimitThatAnotherBeatsClearlyIsSampledNoMore) {
   const auto fixture = bounded_fixture(1);
-  const GroupResult result = fixture->run({planned_case("a")});
+  const GroupResult result = fixture->run("a");
   ASSERT_THAT(result.limits, SizeIs(3));
   const std::size_t rounds = result.cases[0].readings.size();
   EXPECT_TRUE(result.limits[0].track.rests);
@@ -393,14 +379,14 @@ TEST(GroupRun, ALimitThatAnotherBeatsClearlyIsSampledNoMore) {
   EXPECT_EQ(limit->parts.at(0).pattern, "split");
 }
 
-TEST(GroupRun, LimitsThatRestLeaveTheShareAsItIs) {
+TEST_F(GroupRunTest, LimitsThatRestLeaveTheShareAsItIs) {
   int covered = 0;
   double sum = 0;
   constexpr int kRuns = 40;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
     const auto fixture = bounded_fixture(seed);
     fixture->settings.stop.max_samples = 60;
-    const GroupResult result = fixture->run({planned_case("a")});
+    const GroupResult result = fixture->run("a");
     const auto limit = case_limit(result.cases[0], result.limits).share;
     ASSERT_TRUE(limit && limit->interval);
     covered += limit->interval->contains(0.8) ? 1 : 0;
@@ -410,16 +396,11 @@ TEST(GroupRun, LimitsThatRestLeaveTheShareAsItIs) {
   EXPECT_NEAR(sum / kRuns, 0.8, 0.002);
 }
 
-TEST(GroupRun, FlopsUtilizationKeepsThePeak) {
-  GroupFixture fixture(1);
-  fixture.settings.limits = true;
-  fixture.offers = limit_offers();
-  fixture.workers.cases["dot/a@0"].work = {.flops = 1e3, .bytes = 1e6, .dtype = "f32"};
-  fixture.workers.cases["limit.read/native@0"] = {.ns = 1e5, .work = {.bytes = 1e6, .dtype = {}}};
-  fixture.workers.cases["limit.peak/native@0"] = {.ns = 1e5, .work = {.flops = 1e7, .dtype = "f32"}};
+TEST_F(GroupRunTest, FlopsUtilizationKeepsThePeak) {
+  bound_by_memory();
   PlannedCase planned = planned_case("a");
   planned.metric = "flops_utilization";
-  EXPECT_THAT(fixture.run({planned}).limits, SizeIs(2));
+  EXPECT_THAT(run({planned}).limits, SizeIs(2));
 }
 
 WorkCounts counted(double instructions, double bytes) {
@@ -434,7 +415,7 @@ struct Counting : testing::Test {
   Counting() {
     group.offers.resize(2);
     group.offers[0].counts = true;
-    group.workers.cases["dot/native@0"].counts = {counted(700, 4096), ""};
+    group.fake("native").counts = {counted(700, 4096), ""};
   }
   const Record* record(const GroupResult& result, const std::string& metric) {
     records = case_records(result, {"native", "other"}, nullptr);
@@ -442,13 +423,13 @@ struct Counting : testing::Test {
     return found == records.end() ? nullptr : &*found;
   }
 
-  GroupFixture group{2};
+  GroupFixture group;
   std::vector<Record> records;
 };
 
 TEST_F(Counting, FollowsTheSamplesOfEachProcessAndIsARecordOfEachQuantity) {
   group.settings.processes = 2;
-  const GroupResult result = group.run({planned_case("native")});
+  const GroupResult result = group.run("native");
   const Record* instructions = record(result, kInstructions);
   ASSERT_NE(instructions, nullptr);
   EXPECT_EQ(instructions->metric.value, 700);
@@ -476,7 +457,7 @@ TEST_F(Counting, TakesATenthOfTheSamplesAndFivePassesAtMost) {
   for (const auto& [samples, passes] : {std::pair(4UL, 1UL), std::pair(40UL, 4UL), std::pair(400UL, 5UL)}) {
     group.workers.events.clear();
     group.settings.stop.min_samples = group.settings.stop.max_samples = samples;
-    group.run({planned_case("native")});
+    group.run("native");
     EXPECT_EQ(group.workers.count('c', "dot/native@0"), passes) << samples;
   }
 }
@@ -485,22 +466,22 @@ TEST_F(Counting, IsNotAskedOfWhoCannotNorOfADeviceNorWhereItIsNotWanted) {
   PlannedCase on_device = planned_case("native");
   on_device.device = "cuda";
   group.run({on_device});
-  group.run({planned_case("native", 1)});
+  group.run("native@1");
   group.settings.counts = false;
-  group.run({planned_case("native")});
+  group.run("native");
   EXPECT_TRUE(std::ranges::none_of(group.workers.events, [](const FakeEvent& e) { return e.what == 'c'; }));
 }
 
 TEST_F(Counting, ThatFailsOrKillsTheRunnerCostsNoSamples) {
-  group.workers.cases["dot/native@0"].counts = {{}, "another program has them"};
-  GroupResult result = group.run({planned_case("native")});
+  group.fake("native").counts = {{}, "another program has them"};
+  GroupResult result = group.run("native");
   EXPECT_TRUE(result.cases[0].alive());
   EXPECT_EQ(result.cases[0].uncounted, "another program has them");
   EXPECT_EQ(record(result, kInstructions), nullptr);
   EXPECT_EQ(record(result, "latency")->model.extra_info.at("uncounted"), "another program has them");
 
-  group.workers.cases["dot/native@0"].lost_in_count = true;
-  result = group.run({planned_case("native"), planned_case("reference")});
+  group.fake("native").lost_in_count = true;
+  result = group.run("native", "reference");
   EXPECT_TRUE(result.cases[0].alive());
   EXPECT_THAT(result.cases[0].uncounted, HasSubstr("signal 11"));
   EXPECT_GE(result.cases[0].readings.size(), 30U);
@@ -510,7 +491,7 @@ TEST_F(Counting, HasMissesTimesTheLineAndSaysWhereCountersTookTurns) {
   WorkCounts counts;
   counts.cache_misses = 10;
   counts.share = 0.5;
-  GroupResult result = group.run({planned_case("native")});
+  GroupResult result = group.run("native");
   result.cases[0].counted = {{0, counts}, {0, counts}};
   const Record* volume = record(result, kMissVolume);
   ASSERT_NE(volume, nullptr);
@@ -520,7 +501,7 @@ TEST_F(Counting, HasMissesTimesTheLineAndSaysWhereCountersTookTurns) {
 
 TEST_F(Counting, LeavesTheSeriesThatACaseTellsThoseOfItsSamples) {
   group.settings.stop.min_samples = group.settings.stop.max_samples = 3;
-  GroupResult result = group.run({planned_case("native")});
+  GroupResult result = group.run("native");
   const std::uint64_t after = result.cases[0].calls_after;
   ASSERT_GT(after, 0U);
   std::vector<double> reported{-1, 1, 2, 3};  // one of the warm-up, then those of the samples

@@ -244,6 +244,10 @@ Track bounded(PlannedCase planned, Work work) {
   return made;
 }
 
+std::vector<LimitTrack> candidates(Work work, int threads = 1) {
+  return limit_candidates(offers(), bounded(planned(threads), std::move(work)));
+}
+
 std::vector<std::string> names(const std::vector<LimitTrack>& limits) {
   std::vector<std::string> found;
   for (const LimitTrack& limit : limits) {
@@ -255,16 +259,13 @@ std::vector<std::string> names(const std::vector<LimitTrack>& limits) {
 }
 
 TEST(LimitCandidates, FollowTheTraffic) {
-  EXPECT_THAT(names(limit_candidates(offers(), bounded(planned(), {.bytes = 5000, .dtype = {}}))),
+  EXPECT_THAT(names(candidates({.bytes = 5000, .dtype = {}})),
               ElementsAre("limit.read 5000 linear", "limit.read 5000 split"));
-  EXPECT_THAT(names(limit_candidates(
-                  offers(), bounded(planned(), {.bytes = 5000, .bytes_written = 5000, .dtype = {}}))),
+  EXPECT_THAT(names(candidates({.bytes = 5000, .bytes_written = 5000, .dtype = {}})),
               ElementsAre("limit.write 5000"));
-  EXPECT_THAT(names(limit_candidates(
-                  offers(), bounded(planned(), {.bytes = 5000, .bytes_written = 2500, .dtype = {}}))),
+  EXPECT_THAT(names(candidates({.bytes = 5000, .bytes_written = 2500, .dtype = {}})),
               ElementsAre("limit.copy 5000"));
-  EXPECT_THAT(names(limit_candidates(
-                  offers(), bounded(planned(), {.bytes = 5000, .bytes_written = 1000, .dtype = {}}))),
+  EXPECT_THAT(names(candidates({.bytes = 5000, .bytes_written = 1000, .dtype = {}})),
               ElementsAre("limit.read 3000 linear", "limit.read 3000 split", "limit.copy 2000"));
   EXPECT_THAT(names(limit_candidates(offers(),
                                      bounded(planned(), {.bytes = 5000, .bytes_written = 20, .dtype = {}}))),
@@ -273,14 +274,13 @@ TEST(LimitCandidates, FollowTheTraffic) {
 }
 
 TEST(LimitCandidates, ThePeakIsOfTheWorksType) {
-  EXPECT_THAT(names(limit_candidates(offers(), bounded(planned(), {.flops = 9, .dtype = "bf16"}))),
-              ElementsAre("limit.peak bf16"));
-  EXPECT_THAT(limit_candidates(offers(), bounded(planned(), {.flops = 9, .dtype = "f64"})), IsEmpty());
-  EXPECT_THAT(limit_candidates(offers(), bounded(planned(), {.flops = 0, .dtype = "f32"})), IsEmpty());
+  EXPECT_THAT(names(candidates({.flops = 9, .dtype = "bf16"})), ElementsAre("limit.peak bf16"));
+  EXPECT_THAT(candidates({.flops = 9, .dtype = "f64"}), IsEmpty());
+  EXPECT_THAT(candidates({.flops = 0, .dtype = "f32"}), IsEmpty());
 }
 
 TEST(LimitCandidates, TakeTheThreadsAndCachesOfTheCase) {
-  const auto found = limit_candidates(offers(), bounded(planned(4), {.flops = 9, .dtype = "f32"}));
+  const auto found = candidates({.flops = 9, .dtype = "f32"}, 4);
   EXPECT_THAT(names(found), ElementsAre("limit.peak f32", "limit.pingpong"));
   for (const LimitTrack& limit : found) {
     EXPECT_EQ(limit.track.planned.spec.threads, 4);
@@ -378,7 +378,7 @@ TEST(LimitCandidates, AreThoseOfAsManyRanks) {
 }
 
 TEST(LimitCandidates, AHugeWorkingSetIsCapped) {
-  const auto found = limit_candidates(offers(), bounded(planned(), {.bytes = 1e15, .dtype = {}}));
+  const auto found = candidates({.bytes = 1e15, .dtype = {}});
   const std::int64_t cap = std::max<std::int64_t>(4 * last_level_cache_bytes(), std::int64_t{1} << 30);
   EXPECT_EQ(found.at(0).track.planned.spec.axes.at(0).second, std::to_string(cap));
 }

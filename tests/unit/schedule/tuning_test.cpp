@@ -25,143 +25,119 @@ class FakeStore final : public TuningStore {
 
 constexpr const char* kKey = "dot a 1 thread cold";
 
-struct TuningFixture : GroupFixture {
-  TuningFixture() : GroupFixture(1) {
+class Tuning : public testing::Test, protected GroupFixture {
+ protected:
+  Tuning() {
     settings.tuning = &store;
-    workers.cases["dot/a slow@0"].ns = 3e6;
-    workers.cases["dot/a fast@0"].ns = 1e6;
-    workers.cases["dot/a middle@0"].ns = 1.1e6;
-    workers.cases["dot/a@0"].ns = 5e6;
+    for (const auto& [variant, ns] : {std::pair{" slow", 3e6}, {" fast", 1e6}, {" middle", 1.1e6}, {"", 5e6}})
+      fake(std::string("a") + variant).ns = ns;
   }
-  GroupResult run() {
+  GroupResult run(bool keep_wrong = false) {
     PlannedCase planned = planned_case("a");
     planned.variants = {"slow", "fast", "middle"};
+    planned.spec.keep_wrong = keep_wrong;
     return GroupFixture::run({planned});
   }
   FakeStore store;
 };
 
-TEST(Tuning, TheFastestVariantIsMeasuredAndRemembered) {
-  TuningFixture fixture;
-  const GroupResult result = fixture.run();
+TEST_F(Tuning, TheFastestVariantIsMeasuredAndRemembered) {
+  const GroupResult result = run();
   EXPECT_EQ(result.cases[0].planned.spec.variant, "fast");
-  EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
+  EXPECT_EQ(store.choices.at(kKey), "fast");
   ASSERT_FALSE(result.cases[0].readings.empty());
   for (const Reading& reading : result.cases[0].readings) EXPECT_EQ(reading.ns, 1e6);
-  EXPECT_EQ(fixture.workers.prepared_now(0), 0U) << "all variants are released";
+  EXPECT_EQ(workers.prepared_now(0), 0U) << "all variants are released";
 }
 
-TEST(Tuning, NoiseThatIsSharedByARoundDoesNotDecide) {
-  TuningFixture fixture;
-  for (auto& [name, fake] : fixture.workers.cases) {
+TEST_F(Tuning, NoiseThatIsSharedByARoundDoesNotDecide) {
+  for (auto& [name, fake] : workers.cases) {
     fake.factor = [](double clock) { return static_cast<long>(clock / 4e7) % 2 == 0 ? 1.0 : 2.0; };
   }
-  fixture.run();
-  EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
+  run();
+  EXPECT_EQ(store.choices.at(kKey), "fast");
 }
 
-TEST(Tuning, OneSlowSampleAtFirstDoesNotDecide) {
-  TuningFixture fixture;
+TEST_F(Tuning, OneSlowSampleAtFirstDoesNotDecide) {
   int samples = 0;
-  fixture.workers.cases["dot/a fast@0"].factor = [&](double) { return ++samples == 1 ? 1.5 : 1.0; };
-  fixture.run();
-  EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
+  fake("a fast").factor = [&](double) { return ++samples == 1 ? 1.5 : 1.0; };
+  run();
+  EXPECT_EQ(store.choices.at(kKey), "fast");
 }
 
-TEST(Tuning, WhatIsFarBehindIsSampledLess) {
-  TuningFixture fixture;
-  fixture.run();
-  EXPECT_THAT(fixture.workers.count('s', "dot/a slow@0"), Lt(20U))
-      << "some readings of calibrating, a few rounds";
+TEST_F(Tuning, WhatIsFarBehindIsSampledLess) {
+  run();
+  EXPECT_THAT(workers.count('s', "dot/a slow@0"), Lt(20U)) << "some readings of calibrating, a few rounds";
 }
 
-TEST(Tuning, ARememberedChoiceIsTakenWithoutLooking) {
-  TuningFixture fixture;
-  fixture.store.choices[kKey] = "middle";
-  const GroupResult result = fixture.run();
+TEST_F(Tuning, ARememberedChoiceIsTakenWithoutLooking) {
+  store.choices[kKey] = "middle";
+  const GroupResult result = run();
   EXPECT_EQ(result.cases[0].planned.spec.variant, "middle");
-  EXPECT_EQ(fixture.workers.count('p', "dot/a fast@0"), 0U);
-  EXPECT_EQ(fixture.workers.count('p', "dot/a middle@0"), 1U);
+  EXPECT_EQ(workers.count('p', "dot/a fast@0"), 0U);
+  EXPECT_EQ(workers.count('p', "dot/a middle@0"), 1U);
 }
 
-TEST(Tuning, AChoiceThatTheRunnerDoesNotHaveIsMadeAnew) {
-  TuningFixture fixture;
-  fixture.store.choices[kKey] = "gone";
-  EXPECT_EQ(fixture.run().cases[0].planned.spec.variant, "fast");
+TEST_F(Tuning, AChoiceThatTheRunnerDoesNotHaveIsMadeAnew) {
+  store.choices[kKey] = "gone";
+  EXPECT_EQ(run().cases[0].planned.spec.variant, "fast");
 }
 
-TEST(Tuning, AVariantThatDoesNotApplyIsLeftOut) {
-  TuningFixture fixture;
-  fixture.workers.cases["dot/a fast@0"].outcome = {Outcome::Kind::kSkipped, "not on this CPU"};
-  EXPECT_EQ(fixture.run().cases[0].planned.spec.variant, "middle");
+TEST_F(Tuning, AVariantThatDoesNotApplyIsLeftOut) {
+  fake("a fast").outcome = {Outcome::Kind::kSkipped, "not on this CPU"};
+  EXPECT_EQ(run().cases[0].planned.spec.variant, "middle");
 }
 
-TEST(Tuning, AVariantThatFailsIsLeftOut) {
-  TuningFixture fixture;
-  fixture.workers.cases["dot/a fast@0"].fails_at = 3;
-  EXPECT_EQ(fixture.run().cases[0].planned.spec.variant, "middle");
+TEST_F(Tuning, AVariantThatFailsIsLeftOut) {
+  fake("a fast").fails_at = 3;
+  EXPECT_EQ(run().cases[0].planned.spec.variant, "middle");
 }
 
-TEST(Tuning, AWrongVariantIsNotChosenForBeingFastWhereWrongAnswersAreTimed) {
-  TuningFixture fixture;
-  fixture.workers.cases["dot/a fast@0"].wrong = true;
-  PlannedCase planned = planned_case("a");
-  planned.variants = {"slow", "fast", "middle"};
-  planned.spec.keep_wrong = true;
-  const GroupResult result = fixture.GroupFixture::run({planned});
-  EXPECT_EQ(result.cases[0].planned.spec.variant, "middle");
+TEST_F(Tuning, AWrongVariantIsNotChosenForBeingFastWhereWrongAnswersAreTimed) {
+  fake("a fast").wrong = true;
+  EXPECT_EQ(run(true).cases[0].planned.spec.variant, "middle");
 }
 
-TEST(Tuning, WithoutVariantsOrAStoreNothingIsLookedFor) {
-  TuningFixture without_store;
-  without_store.settings.tuning = nullptr;
-  EXPECT_EQ(without_store.run().cases[0].planned.spec.variant, "");
-  EXPECT_EQ(without_store.workers.count('p', "dot/a fast@0"), 0U);
-  TuningFixture without_variants;
-  without_variants.GroupFixture::run({planned_case("a")});
-  EXPECT_THAT(without_variants.store.choices, IsEmpty());
+TEST_F(Tuning, WithoutVariantsOrAStoreNothingIsLookedFor) {
+  GroupFixture::run("a");
+  EXPECT_THAT(store.choices, IsEmpty());
+  settings.tuning = nullptr;
+  EXPECT_EQ(run().cases[0].planned.spec.variant, "");
+  EXPECT_EQ(workers.count('p', "dot/a fast@0"), 0U);
 }
 
-TEST(Tuning, TooLittleTimeToDecideIsNotRemembered) {
-  TuningFixture fixture;
-  fixture.settings.stop.max_time_ns = 1e6;  // a quarter is less than one round
-  fixture.settings.sample_ns = 1e5;
-  const GroupResult result = fixture.run();
-  EXPECT_THAT(fixture.store.choices, IsEmpty());
+TEST_F(Tuning, TooLittleTimeToDecideIsNotRemembered) {
+  settings.stop.max_time_ns = 1e6;  // a quarter is less than one round
+  settings.sample_ns = 1e5;
+  const GroupResult result = run();
+  EXPECT_THAT(store.choices, IsEmpty());
   EXPECT_EQ(result.cases[0].planned.spec.variant, "fast") << "the best of what was seen serves this time";
 }
 
-TEST(Tuning, RoundsThatTakeLongAreGivenTheTimeToDecide) {
-  TuningFixture fixture;
-  fixture.settings.stop.max_time_ns = 4e7;  // a quarter is two rounds
-  fixture.settings.sample_ns = 1e5;
-  fixture.run();
-  EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
+TEST_F(Tuning, RoundsThatTakeLongAreGivenTheTimeToDecide) {
+  settings.stop.max_time_ns = 4e7;  // a quarter is two rounds
+  settings.sample_ns = 1e5;
+  run();
+  EXPECT_EQ(store.choices.at(kKey), "fast");
 }
 
-TEST(Tuning, EachFreshProcessTakesTheChosenVariant) {
-  TuningFixture fixture;
-  fixture.settings.processes = 3;
-  const GroupResult result = fixture.run();
-  EXPECT_EQ(fixture.workers.count('p', "dot/a fast@0"), 3U);
-  EXPECT_EQ(fixture.workers.count('p', "dot/a slow@0"), 1U);
+TEST_F(Tuning, EachFreshProcessTakesTheChosenVariant) {
+  settings.processes = 3;
+  const GroupResult result = run();
+  EXPECT_EQ(workers.count('p', "dot/a fast@0"), 3U);
+  EXPECT_EQ(workers.count('p', "dot/a slow@0"), 1U);
   EXPECT_THAT(result.cases[0].pids, SizeIs(3));
 }
 
-TEST(Tuning, TheSameCaseOfTwoRunnersTakesOneChoice) {
-  GroupFixture fixture(2);
-  FakeStore store;
-  fixture.settings.tuning = &store;
-  fixture.workers.cases["dot/a fast@1"].ns = 9e6;  // would choose the other
+TEST_F(Tuning, TheSameCaseOfTwoRunnersTakesOneChoice) {
+  fake("a fast@1").ns = 9e6;  // would choose the other
   std::vector<PlannedCase> planned{planned_case("a"), planned_case("a", 1)};
   for (PlannedCase& one : planned) one.variants = {"slow", "fast"};
-  fixture.workers.cases["dot/a slow@0"].ns = 2e6;
-  const GroupResult result = fixture.run(planned);
-  EXPECT_EQ(result.cases[0].planned.spec.variant, "fast");
-  EXPECT_EQ(result.cases[1].planned.spec.variant, "fast");
+  const GroupResult result = GroupFixture::run(planned);
+  for (const Track& track : result.cases) EXPECT_EQ(track.planned.spec.variant, "fast");
 }
 
-TEST(Tuning, TheKeySaysWhatTheChoiceDependsOn) {
+TEST_F(Tuning, TheKeySaysWhatTheChoiceDependsOn) {
   CaseSpec spec;
   spec.experiment = "gemv";
   spec.axes = {{"D", "1024"}, {"dtype", "bf16"}};
@@ -319,7 +295,7 @@ TEST(Calibration, OneReadingThatWasWaitedForDoesNotShortenTheSamples) {
 
 /// 20 % drift, and AR(1) noise per case.
 RatioEstimate compared(double true_ratio, double sigma, double rho, int processes, std::uint64_t seed) {
-  GroupFixture fixture(1);
+  GroupFixture fixture;
   fixture.settings.seed = seed;
   fixture.settings.processes = processes;
   fixture.settings.stop = {.min_time_ns = 0, .max_samples = 90};
@@ -328,9 +304,9 @@ RatioEstimate compared(double true_ratio, double sigma, double rho, int processe
       return noise(clock_ns) * (1 + 0.2 * std::sin(clock_ns / 1e8));
     };
   };
-  fixture.workers.cases["dot/a@0"] = {.ns = 1e6, .factor = drifting(3 * seed)};
-  fixture.workers.cases["dot/b@0"] = {.ns = true_ratio * 1e6, .factor = drifting(3 * seed + 1)};
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  fixture.fake("a") = {.ns = 1e6, .factor = drifting(3 * seed)};
+  fixture.fake("b") = {.ns = true_ratio * 1e6, .factor = drifting(3 * seed + 1)};
+  const GroupResult result = fixture.run("a", "b");
   return *ratio_of(steady_series(result.cases[1].readings), steady_series(result.cases[0].readings));
 }
 
@@ -351,13 +327,13 @@ struct Shared {
 };
 
 Shared shared_rounds(std::uint64_t seed) {
-  GroupFixture fixture(1);
+  GroupFixture fixture;
   fixture.settings.seed = seed;
   fixture.settings.stop = {.precision = 0.01, .min_samples = 12, .max_time_ns = 1e9};
-  fixture.workers.cases["dot/a@0"] = {.ns = 5e6, .factor = noise_of(0.003, 0.2, 3 * seed)};
-  fixture.workers.cases["dot/b@0"] = {.ns = 5e6, .factor = noise_of(0.003, 0.2, 3 * seed + 1)};
-  fixture.workers.cases["dot/c@0"] = {.ns = 5e6, .factor = noise_of(0.06, 0.2, 3 * seed + 2)};
-  const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+  fixture.fake("a") = {.ns = 5e6, .factor = noise_of(0.003, 0.2, 3 * seed)};
+  fixture.fake("b") = {.ns = 5e6, .factor = noise_of(0.003, 0.2, 3 * seed + 1)};
+  fixture.fake("c") = {.ns = 5e6, .factor = noise_of(0.06, 0.2, 3 * seed + 2)};
+  const GroupResult result = fixture.run("a", "b", "c");
   const Series steady = steady_series(result.cases[1].readings);
   return {result.cases[1].readings.size(), result.cases[2].readings.size(),
           *ratio_of(steady, steady_series(result.cases[0].readings)),
