@@ -2,16 +2,14 @@
 #include <gmock/gmock.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <array>
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
-#include <thread>
 
 #include "../error_message.h"
+#include "../file_tree.h"
+#include "../processes.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/command/measured_command.h"
@@ -24,12 +22,6 @@ using namespace testing;
 
 using Output = CommandSpec::Output;
 
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
-}
-
 CommandSpec shell(const std::string& line, Output output = Output::kCapture) {
   CommandSpec spec;
   spec.arguments = shell_arguments(line);
@@ -41,35 +33,10 @@ std::string error_of(const CommandSpec& spec) {
   return test::message_of([&] { run_command(spec); });
 }
 
-/// A zombie not yet reaped by its new parent has ended.
-bool ends_soon(std::int64_t pid) {
-  const auto runs = [pid] {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    std::string text;
-    return std::getline(file, text) && text.find(") Z ") == std::string::npos;
-  };
-  for (int i = 0; i < 2500 && runs(); ++i) std::this_thread::sleep_for(milliseconds(4));
-  return !runs();
-}
-
-/// Each test must leave no descriptors or children behind.
-class MeasuredCommand : public testing::Test {
+class MeasuredCommand : public test::LeavesNothing {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/headroom_command_XXXXXX";
-    folder_ = ::mkdtemp(name);
-    before_ = open_descriptors();
-  }
-  void TearDown() override {
-    EXPECT_EQ(open_descriptors(), before_);
-    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
-    EXPECT_EQ(errno, ECHILD);
-    std::filesystem::remove_all(folder_);
-  }
-  std::filesystem::path folder_;
-
- private:
-  std::size_t before_ = 0;
+  FileTree tree_;
+  const std::filesystem::path folder_ = tree_.root();
 };
 
 TEST_F(MeasuredCommand, TellsCodesFromSignalsAndKeepsTheLastLines) {
@@ -172,7 +139,7 @@ TEST_F(MeasuredCommand, ATimeoutEndsTheWholeGroup) {
   EXPECT_LT(result.wall_ns, 100e9);
   const auto grandchild = to_integer(trimmed(result.output));
   ASSERT_TRUE(grandchild);
-  EXPECT_TRUE(ends_soon(*grandchild));
+  EXPECT_TRUE(test::ends_soon(*grandchild));
 }
 
 TEST_F(MeasuredCommand, WhoIgnoresTermIsKilled) {

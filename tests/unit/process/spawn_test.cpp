@@ -5,18 +5,17 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "../error_message.h"
+#include "../file_tree.h"
+#include "../processes.h"
 #include "headroom/base/text.h"
 #include "headroom/process/affinity.h"
 #include "headroom/process/channel.h"
@@ -36,35 +35,17 @@ SpawnOptions shell(const std::string& script) {
   return options;
 }
 
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
+using Spawn = test::LeavesNothing;
+
+ExitStatus ended(Child& child) {
+  return child.wait(kLongestWait).value();
 }
-
-bool has_children() {
-  return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD;
-}
-
-/// Each test must leave no descriptors or children behind.
-class Spawn : public testing::Test {
- protected:
-  void SetUp() override { before_ = open_descriptors(); }
-  void TearDown() override {
-    EXPECT_EQ(open_descriptors(), before_);
-    EXPECT_FALSE(has_children());
-  }
-
- private:
-  std::size_t before_ = 0;
-};
 
 TEST_F(Spawn, OutputAndExitCode) {
   Child child(shell("echo out; echo err >&2; exit 3"));
-  const auto status = child.wait(kLongestWait);
-  ASSERT_TRUE(status);
-  EXPECT_FALSE(status->ok());
-  EXPECT_EQ(status->text(), "exit code 3");
+  const ExitStatus status = ended(child);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.text(), "exit code 3");
   EXPECT_THAT(child.stdout_lines().lines(), ElementsAre("out"));
   EXPECT_THAT(child.stderr_lines().lines(), ElementsAre("err"));
   EXPECT_EQ(child.poll_exit()->code, 3) << "the status stays";
@@ -83,9 +64,7 @@ TEST_F(Spawn, StandardInputIsEmpty) {
   SpawnOptions options;
   options.arguments = {"cat"};
   Child child(options);
-  const auto status = child.wait(kLongestWait);
-  ASSERT_TRUE(status);
-  EXPECT_TRUE(status->ok());
+  EXPECT_TRUE(ended(child).ok());
 }
 
 TEST_F(Spawn, EnvironmentIsAddedAndReplaced) {
@@ -167,10 +146,9 @@ TEST_F(Spawn, SignalsOfTheChildAreDefaultAndUnblocked) {
 
 TEST_F(Spawn, UsageIsTheChilds) {
   Child child(shell("i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"));
-  const auto status = child.wait(kLongestWait);
-  ASSERT_TRUE(status);
-  EXPECT_GT(status->usage.ru_utime.tv_sec * 1000000 + status->usage.ru_utime.tv_usec, 0);
-  EXPECT_GT(status->usage.ru_maxrss, 100);
+  const ExitStatus status = ended(child);
+  EXPECT_GT(status.usage.ru_utime.tv_sec * 1000000 + status.usage.ru_utime.tv_usec, 0);
+  EXPECT_GT(status.usage.ru_maxrss, 100);
 }
 
 TEST_F(Spawn, PollNeverBlocksAndTheExitDescriptorTells) {
@@ -220,18 +198,6 @@ std::string error_of(const std::string& program) {
   return error_of(options);
 }
 
-/// A zombie not yet reaped by its new parent does not run.
-bool runs(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  return std::getline(file, text) && text.find(") Z ") == std::string::npos;
-}
-
-bool ends_soon(pid_t pid) {
-  for (int i = 0; i < 500 && runs(pid); ++i) std::this_thread::sleep_for(milliseconds(4));
-  return !runs(pid);
-}
-
 pid_t printed_pid(Child& child) {
   for (int i = 0; i < 500 && child.stdout_lines().lines().empty(); ++i) {
     child.drain();
@@ -241,30 +207,15 @@ pid_t printed_pid(Child& child) {
   return lines.empty() ? -1 : static_cast<pid_t>(to_integer(lines[0]).value_or(-1));
 }
 
-class SpawnFault : public testing::Test {
+class SpawnFault : public test::LeavesNothing {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/headroom_spawn_XXXXXX";
-    folder_ = ::mkdtemp(name);
-    before_ = open_descriptors();
-  }
-  void TearDown() override {
-    EXPECT_EQ(open_descriptors(), before_);
-    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
-    EXPECT_EQ(errno, ECHILD);
-    std::filesystem::remove_all(folder_);
-  }
   std::string make_file(const std::string& name, const std::string& text, mode_t mode) {
-    const std::string path = folder_ / name;
-    std::ofstream(path) << text;
+    const std::filesystem::path path = tree_.file(name, text).root() / name;
     ::chmod(path.c_str(), mode);
     return path;
   }
 
-  std::filesystem::path folder_;
-
- private:
-  std::size_t before_ = 0;
+  FileTree tree_;
 };
 
 TEST_F(SpawnFault, ProgramsThatCannotBeStarted) {
@@ -292,9 +243,7 @@ TEST_F(SpawnFault, BadArgumentsAndDescriptors) {
 
 TEST_F(SpawnFault, ACrashIsToldWithItsSignal) {
   Child child(shell("echo about to crash >&2; kill -SEGV $$"));
-  const auto status = child.wait(kLongestWait);
-  ASSERT_TRUE(status);
-  EXPECT_EQ(status->text(), "killed by signal 11 (Segmentation fault)");
+  EXPECT_EQ(ended(child).text(), "killed by signal 11 (Segmentation fault)");
   EXPECT_THAT(child.stderr_lines().lines(), ElementsAre("about to crash"));
 }
 
@@ -304,7 +253,7 @@ TEST_F(SpawnFault, AChildThatHangsTimesOutAndItsWholeGroupEnds) {
   ASSERT_GT(grandchild, 0);
   EXPECT_FALSE(child.wait(milliseconds(20)));
   EXPECT_EQ(child.terminate().text(), "killed by signal 15 (Terminated)");
-  EXPECT_TRUE(ends_soon(grandchild));
+  EXPECT_TRUE(test::ends_soon(grandchild));
 }
 
 TEST_F(SpawnFault, AChildThatIgnoresTermIsKilledAfterTheGrace) {
@@ -336,9 +285,9 @@ TEST_F(SpawnFault, TheDestructorKillsTheGroup) {
     Child child(shell("trap '' TERM; sleep 30 & echo $!; wait"));
     grandchild = printed_pid(child);
     ASSERT_GT(grandchild, 0);
-    EXPECT_TRUE(runs(grandchild));
+    EXPECT_TRUE(test::runs(grandchild));
   }
-  EXPECT_TRUE(ends_soon(grandchild));
+  EXPECT_TRUE(test::ends_soon(grandchild));
 }
 
 TEST_F(SpawnFault, ADaemonThatKeepsThePipesOpenIsNotWaitedFor) {
@@ -355,10 +304,8 @@ TEST_F(SpawnFault, ADaemonThatKeepsThePipesOpenIsNotWaitedFor) {
 
 TEST_F(SpawnFault, WhatTheChildLeavesInItsGroupEndsWithIt) {
   Child child(shell("sleep 30 & echo $!; exit 4"));
-  const auto status = child.wait(kLongestWait);
-  ASSERT_TRUE(status);
-  EXPECT_EQ(status->code, 4);
-  EXPECT_TRUE(ends_soon(printed_pid(child)));
+  EXPECT_EQ(ended(child).code, 4);
+  EXPECT_TRUE(test::ends_soon(printed_pid(child)));
 }
 
 TEST_F(SpawnFault, AFloodOfOutputIsDrainedInConstantMemory) {
@@ -388,9 +335,7 @@ TEST_F(SpawnFault, AnEndlessWriterNeitherTrapsDrainNorDelaysTheTimeout) {
 
 TEST_F(SpawnFault, AChildThatClosesItsOutputIsStillWaitedFor) {
   Child child(shell("exec >&- 2>&-; sleep 0.05; exit 9"));
-  const auto status = child.wait(kLongestWait);
-  ASSERT_TRUE(status);
-  EXPECT_EQ(status->code, 9);
+  EXPECT_EQ(ended(child).code, 9);
   EXPECT_EQ(child.stdout_fd(), -1);
   EXPECT_EQ(child.stderr_fd(), -1);
 }
@@ -402,9 +347,7 @@ TEST_F(SpawnFault, WithSigchldIgnoredTheEndIsSeenAllTheSame) {
   ASSERT_EQ(::sigaction(SIGCHLD, &ignore, &before), 0);
   {
     Child child(shell("exit 0"));
-    const auto status = child.wait(kLongestWait);
-    ASSERT_TRUE(status);
-    EXPECT_FALSE(status->ok()) << "success must not be claimed where it was not seen";
+    EXPECT_FALSE(ended(child).ok()) << "success must not be claimed where it was not seen";
   }
   ::sigaction(SIGCHLD, &before, nullptr);
 }
