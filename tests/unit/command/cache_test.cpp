@@ -37,21 +37,24 @@ class Layer : public testing::Test {
     fs::create_directories(cache_ / "deep");
     write_file_atomically(cache_ / "deep/old", "content");
   }
+  std::unique_ptr<CacheLayer> open(const std::string& name) const {
+    return open_layer(parse_layer(name), folder_.path(), temporary_, journal_);
+  }
   void write(const fs::path& name) { write_file_atomically(name, "12345"); }
 
   TemporaryFolder folder_;
+  fs::path temporary_ = folder_.path() / "tmp";
   fs::path journal_ = folder_.path() / "journal";
   fs::path cache_ = folder_.path() / "home/cache";
 };
 
 TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolder) {
-  const fs::path temporary = folder_.path() / "tmp";
-  const fs::path headers = temporary / "torchinductor_me/precompiled_headers";
-  const auto layer = open_layer(parse_layer("inductor"), folder_.path(), temporary, journal_);
+  const fs::path headers = temporary_ / "torchinductor_me/precompiled_headers";
+  const auto layer = open("inductor");
   layer->clear();
   fs::create_directories(headers);
   write(headers / "big.gch");
-  write(temporary / "torchinductor_me/other");
+  write(temporary_ / "torchinductor_me/other");
   for (const char* part : {"fxgraph", "aotautograd", "ab", "triton/0", "cache"}) {
     fs::create_directories(layer->folder() / part);
     write(layer->folder() / part / "x");
@@ -77,13 +80,13 @@ TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolde
     layer->clear_part(part);
     for (std::size_t other = 0; other < names.size(); ++other)
       EXPECT_EQ(count(files[other]), other == part ? 0 : std::ssize(files[other])) << names[other];
-    EXPECT_TRUE(fs::exists(temporary / "torchinductor_me/other"));
+    EXPECT_TRUE(fs::exists(temporary_ / "torchinductor_me/other"));
     EXPECT_EQ(layer->damage(), "");
     layer->restore_part(part);
     EXPECT_EQ(layer->content().files, 7U);
   }
   const LayerSpec spec = parse_layer("inductor");
-  const LeftOver left = left_over(temporary, {&spec, 1});
+  const LeftOver left = left_over(temporary_, {&spec, 1});
   EXPECT_EQ(left.content.files, 1U);
   EXPECT_EQ(left.where, "torchinductor_me");
 }
@@ -91,7 +94,7 @@ TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolde
 TEST_F(Layer, WhatIsBroughtBackIsAsItWasAndNothingElseIsThere) {
   for (const std::string& name : {std::string("jax"), "folder:" + cache_.string()}) {
     SCOPED_TRACE(name);
-    const auto layer = open_layer(parse_layer(name), folder_.path(), folder_.path() / "tmp", journal_);
+    const auto layer = open(name);
     layer->clear();
     const fs::path folder = layer->folder();
     fs::create_directory(folder / "sub");
@@ -114,7 +117,7 @@ TEST_F(Layer, WhatIsBroughtBackIsAsItWasAndNothingElseIsThere) {
 }
 
 TEST_F(Layer, FreshFoldersAreNewAndEmptyEachTime) {
-  const auto layer = open_layer(parse_layer("jax"), folder_.path(), folder_.path() / "tmp", journal_);
+  const auto layer = open("jax");
   layer->clear();
   const fs::path first = layer->folder();
   EXPECT_THAT(layer->environment(), Contains(Pair("JAX_COMPILATION_CACHE_DIR", first.string())));
@@ -138,8 +141,7 @@ TEST_F(Layer, FreshFoldersAreNewAndEmptyEachTime) {
 TEST_F(Layer, AFolderIsSetAsideAndPutBack) {
   fs::permissions(cache_, fs::perms::owner_all);
   {
-    const auto layer = open_layer(parse_layer("folder:" + cache_.string()), folder_.path(),
-                                  folder_.path() / "tmp", journal_);
+    const auto layer = open("folder:" + cache_.string());
     EXPECT_EQ(fs::status(cache_).permissions(), fs::perms::owner_all);
     EXPECT_EQ(layer->content().files, 0U);
     write(cache_ / "new");
@@ -240,8 +242,7 @@ TEST_F(Layer, PagesOfAFileLeaveThePageCache) {
   ASSERT_EQ(::statfs(folder_.path().c_str(), &system), 0);
   const fs::path file = folder_.path() / "data";
   write_file_atomically(file, std::string(1 << 20, 'x'));
-  const auto layer =
-      open_layer(parse_layer("pages:" + file.string()), folder_.path(), folder_.path() / "tmp", journal_);
+  const auto layer = open("pages:" + file.string());
   read_file(file);
   EXPECT_EQ(layer->content().bytes, 1U << 20);
   layer->clear();
@@ -258,9 +259,7 @@ TEST_F(Layer, PagesOfAFileLeaveThePageCache) {
 TEST_F(Layer, PagesOfAFolderAreThoseOfItsFiles) {
   write(cache_ / "a");
   EXPECT_EQ(resident_pages_of(cache_).files, 2U);
-  EXPECT_THROW(open_layer(parse_layer("pages:" + (cache_ / "none").string()), folder_.path(),
-                          folder_.path() / "tmp", journal_),
-               Error);
+  EXPECT_THROW(open("pages:" + (cache_ / "none").string()), Error);
   EXPECT_GT(all_cached_bytes(), 0U);
 }
 

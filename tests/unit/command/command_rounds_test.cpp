@@ -24,6 +24,7 @@ struct FakeCommands {
   double now_ns = 0;
   std::vector<std::string> calls;     ///< names, or "hook: line"
   std::vector<std::size_t> paddings;  ///< by run
+  CommandRoundSettings settings;
 
   CommandResult run(const CommandSpec& spec, const std::function<bool()>& is_interrupted) {
     CommandResult result;
@@ -46,19 +47,17 @@ struct FakeCommands {
     return result;
   }
 
-  CommandRoundSettings settings() {
-    CommandRoundSettings settings;
+  FakeCommands() {
     settings.run = [this](const auto& spec, const auto& interrupted) { return run(spec, interrupted); };
     settings.now_ns = [this] { return now_ns; };
-    return settings;
   }
 
-  GroupResult measure(const std::vector<std::string>& names, const CommandRoundSettings& settings) {
+  GroupResult measure(const std::vector<std::string>& names) {
     std::vector<PlannedCommand> commands;
     for (const std::string& name : names) commands.push_back(command(name));
-    return measure_planned(std::move(commands), settings);
+    return measure_planned(std::move(commands));
   }
-  GroupResult measure_planned(std::vector<PlannedCommand> commands, const CommandRoundSettings& settings) {
+  GroupResult measure_planned(std::vector<PlannedCommand> commands) {
     ChildCounters counters(std::span<const CounterEvent>{});
     return CommandRounds(std::move(commands), settings, counters, [](const Progress&) {}).run();
   }
@@ -71,6 +70,8 @@ struct FakeCommands {
   }
 };
 
+class CommandRoundsTest : public testing::Test, protected FakeCommands {};
+
 ExitStatus failed(int code) {
   ExitStatus status;
   status.code = code;
@@ -81,15 +82,13 @@ RatioEstimate ratio_of_group(const GroupResult& group) {
   return round_ratio(group.cases[1], group.cases[0], group.look).value().estimate();
 }
 
-TEST(CommandRounds, EachRoundRunsEachOnceInARandomOrder) {
-  FakeCommands fake;
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, EachRoundRunsEachOnceInARandomOrder) {
   settings.stop.min_samples = settings.stop.max_samples = 40;
-  const GroupResult group = fake.measure({"a", "b", "c"}, settings);
-  ASSERT_EQ(fake.calls.size(), 120U);
+  const GroupResult group = measure({"a", "b", "c"});
+  ASSERT_EQ(calls.size(), 120U);
   std::set<std::string> orders;
   for (std::size_t round = 0; round < 40; ++round) {
-    std::vector<std::string> names(fake.calls.begin() + 3 * round, fake.calls.begin() + 3 * round + 3);
+    std::vector<std::string> names(calls.begin() + 3 * round, calls.begin() + 3 * round + 3);
     orders.insert(names[0] + names[1] + names[2]);
     std::ranges::sort(names);
     EXPECT_THAT(names, ElementsAre("a", "b", "c"));
@@ -98,36 +97,32 @@ TEST(CommandRounds, EachRoundRunsEachOnceInARandomOrder) {
   EXPECT_EQ(group.cases[2].readings.at(17).round, 17U);
 }
 
-TEST(CommandRounds, TheEnvironmentChangesItsSizeInEachRoundAndIsTheSameForAllInIt) {
-  FakeCommands fake;
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, TheEnvironmentChangesItsSizeInEachRoundAndIsTheSameForAllInIt) {
   settings.stop.max_samples = 30;
   settings.stop.precision = 0;
-  fake.measure({"a", "b"}, settings);
-  ASSERT_EQ(fake.paddings.size(), 60U);
+  measure({"a", "b"});
+  ASSERT_EQ(paddings.size(), 60U);
   std::set<std::size_t> sizes;
   for (std::size_t i = 0; i < 60; i += 2) {
-    EXPECT_EQ(fake.paddings[i], fake.paddings[i + 1]);
-    sizes.insert(fake.paddings[i]);
+    EXPECT_EQ(paddings[i], paddings[i + 1]);
+    sizes.insert(paddings[i]);
   }
   EXPECT_GT(sizes.size(), 20U);
-  fake.paddings.clear();
+  paddings.clear();
   settings.random_environment = false;
-  fake.measure({"a", "b"}, settings);
-  EXPECT_THAT(fake.paddings, IsEmpty());
+  measure({"a", "b"});
+  EXPECT_THAT(paddings, IsEmpty());
 }
 
-TEST(CommandRounds, StopsWhenTheRatioIsPreciseEvenIfTheMachineDrifts) {
-  FakeCommands fake;
+TEST_F(CommandRoundsTest, StopsWhenTheRatioIsPreciseEvenIfTheMachineDrifts) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> noise(0, 0.01);
-  fake.wall_ns = [&](const std::string& name) {
-    const double drift = 1 + 0.3 * std::sin(fake.now_ns / 3e8);
+  wall_ns = [&](const std::string& name) {
+    const double drift = 1 + 0.3 * std::sin(now_ns / 3e8);
     return (name == "b" ? 1.03e6 : 1e6) * drift * std::exp(noise(random));
   };
-  CommandRoundSettings settings = fake.settings();
   settings.stop.precision = 0.005;
-  const GroupResult group = fake.measure({"a", "b"}, settings);
+  const GroupResult group = measure({"a", "b"});
   EXPECT_EQ(group.stop, StopReason::kPrecision);
   const RatioEstimate ratio = ratio_of_group(group);
   ASSERT_TRUE(ratio.interval);
@@ -135,38 +130,32 @@ TEST(CommandRounds, StopsWhenTheRatioIsPreciseEvenIfTheMachineDrifts) {
   EXPECT_LE(relative_half_width(*ratio.interval, ratio.ratio), 0.0055);
 }
 
-TEST(CommandRounds, ACapOnTimeWaitsForAnInterval) {
-  FakeCommands fake;
-  fake.wall_ns = [](const std::string&) { return 100e9; };
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, ACapOnTimeWaitsForAnInterval) {
+  wall_ns = [](const std::string&) { return 100e9; };
   settings.stop.max_time_ns = 1e9;
-  EXPECT_EQ(fake.measure({"a", "b"}, settings).cases[0].readings.size(), 6U);
+  EXPECT_EQ(measure({"a", "b"}).cases[0].readings.size(), 6U);
   settings.min_rounds = 1;
-  const GroupResult group = fake.measure({"a", "b"}, settings);
+  const GroupResult group = measure({"a", "b"});
   EXPECT_EQ(group.cases[0].readings.size(), 1U) << "who asks for one round wants no interval";
   EXPECT_EQ(group.stop, StopReason::kMaxTime);
 }
 
-TEST(CommandRounds, TheEndOfTheRunIsNotPutOffByTheLeastRounds) {
-  FakeCommands fake;
-  fake.wall_ns = [](const std::string&) { return 100e9; };
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, TheEndOfTheRunIsNotPutOffByTheLeastRounds) {
+  wall_ns = [](const std::string&) { return 100e9; };
   settings.end_ns = 250e9;
-  const GroupResult group = fake.measure({"a", "b"}, settings);
-  EXPECT_EQ(fake.now_ns, 300e9) << "the run that was begun in time is the last";
+  const GroupResult group = measure({"a", "b"});
+  EXPECT_EQ(now_ns, 300e9) << "the run that was begun in time is the last";
   EXPECT_EQ(group.cases[0].readings.size() + group.cases[1].readings.size(), 3U);
   EXPECT_EQ(group.stop, StopReason::kMaxTime);
   EXPECT_FALSE(ratio_of_group(group).interval) << "of one round";
 }
 
-TEST(CommandRounds, ACommandThatTheTimeDoesNotReachIsSkipped) {
-  FakeCommands fake;
-  fake.wall_ns = [](const std::string&) { return 100e9; };
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, ACommandThatTheTimeDoesNotReachIsSkipped) {
+  wall_ns = [](const std::string&) { return 100e9; };
   settings.end_ns = 50e9;
   settings.out_of_time = "not reached";
-  const GroupResult group = fake.measure({"a", "b"}, settings);
-  EXPECT_THAT(fake.calls, SizeIs(1));
+  const GroupResult group = measure({"a", "b"});
+  EXPECT_THAT(calls, SizeIs(1));
   std::size_t skipped = 0;
   for (const Record& record : command_records(group, nullptr)) {
     if (record.outcome.kind != Outcome::Kind::kSkipped) continue;
@@ -177,15 +166,13 @@ TEST(CommandRounds, ACommandThatTheTimeDoesNotReachIsSkipped) {
   EXPECT_EQ(skipped, 1U);
 }
 
-TEST(CommandRounds, AGroupThatTheTimeDoesNotReachIsNotSetUp) {
-  FakeCommands fake;
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, AGroupThatTheTimeDoesNotReachIsNotSetUp) {
   settings.end_ns = 0;
-  PlannedCommand one = FakeCommands::command("a");
+  PlannedCommand one = command("a");
   one.setup = "make";
   one.cleanup = "clean";
-  const GroupResult group = fake.measure_planned({one}, settings);
-  EXPECT_THAT(fake.calls, IsEmpty());
+  const GroupResult group = measure_planned({one});
+  EXPECT_THAT(calls, IsEmpty());
   EXPECT_EQ(group.cases[0].outcome.kind, Outcome::Kind::kSkipped);
 }
 
@@ -200,158 +187,139 @@ struct NoisyCommands : FakeCommands {
   }
 };
 
-TEST(CommandRounds, AFirstLookEndsOnceTheCommandsAreToldApartAndGoesOnWhereTheyAreNot) {
+TEST_F(CommandRoundsTest, AFirstLookEndsOnceTheCommandsAreToldApartAndGoesOnWhereTheyAreNot) {
   NoisyCommands far(1.3, 0.03), near(1, 0.03);
-  CommandRoundSettings settings = far.settings();
-  settings.stop.precision = 0.05;
-  settings.margin = 0.01;
-  const GroupResult told = far.measure({"a", "b"}, settings);
+  for (NoisyCommands* fake : {&far, &near}) {
+    fake->settings.stop.precision = 0.05;
+    fake->settings.margin = 0.01;
+  }
+  const GroupResult told = far.measure({"a", "b"});
   EXPECT_EQ(told.stop, StopReason::kPrecision);
   EXPECT_EQ(told.look, Look::kRunning);
   EXPECT_LE(told.cases[0].readings.size(), 60U);
-  settings = near.settings();
-  settings.stop.precision = 0.05;
-  settings.margin = 0.01;
-  const GroupResult same = near.measure({"a", "b"}, settings);
+  const GroupResult same = near.measure({"a", "b"});
   EXPECT_EQ(same.stop, StopReason::kPrecision);
   EXPECT_GT(same.cases[0].readings.size(), 200U);
   const Interval interval = ratio_of_group(same).interval.value();
   EXPECT_TRUE((interval.low >= 0.99 && interval.high <= 1.01) || !interval.contains(1));
-  settings.margin = 0;
-  EXPECT_LE(near.measure({"a", "b"}, settings).cases[0].readings.size(), 60U) << "only as precise as asked";
+  near.settings.margin = 0;
+  EXPECT_LE(near.measure({"a", "b"}).cases[0].readings.size(), 60U) << "only as precise as asked";
 }
 
-TEST(CommandRounds, CommandsOfSecondsEndOnceDecided) {
+TEST_F(CommandRoundsTest, CommandsOfSecondsEndOnceDecided) {
   NoisyCommands fake(2, 0.001);
-  CommandRoundSettings settings = fake.settings();
-  settings.stop.precision = 0.005;
-  settings.stop.max_time_ns = 1e15;
-  settings.margin = 0.01;
-  EXPECT_GE(fake.measure({"a", "b"}, settings).cases[0].readings.size(), 30U) << "milliseconds cost nothing";
+  fake.settings.stop.precision = 0.005;
+  fake.settings.stop.max_time_ns = 1e15;
+  fake.settings.margin = 0.01;
+  EXPECT_GE(fake.measure({"a", "b"}).cases[0].readings.size(), 30U) << "milliseconds cost nothing";
   double clock = 0;
-  settings.now_ns = [&] { return clock += 1e9; };
-  const GroupResult told = fake.measure({"a", "b"}, settings);
+  fake.settings.now_ns = [&] { return clock += 1e9; };
+  const GroupResult told = fake.measure({"a", "b"});
   EXPECT_EQ(told.stop, StopReason::kPrecision);
   EXPECT_EQ(told.look, Look::kRunning);
   EXPECT_LE(told.cases[0].readings.size(), 14U);
 }
 
-TEST(CommandRounds, AsManyRunsAsAskedForAreNoCap) {
+TEST_F(CommandRoundsTest, AsManyRunsAsAskedForAreNoCap) {
   NoisyCommands fake(1, 0.1);
-  CommandRoundSettings settings = fake.settings();
-  settings.stop.min_samples = settings.stop.max_samples = 8;
-  EXPECT_FALSE(fake.measure({"a", "b"}, settings).reached_exact_rounds);
-  settings.exact_rounds = true;
-  EXPECT_TRUE(fake.measure({"a", "b"}, settings).reached_exact_rounds);
+  fake.settings.stop.min_samples = fake.settings.stop.max_samples = 8;
+  EXPECT_FALSE(fake.measure({"a", "b"}).reached_exact_rounds);
+  fake.settings.exact_rounds = true;
+  EXPECT_TRUE(fake.measure({"a", "b"}).reached_exact_rounds);
 }
 
-TEST(CommandRounds, WarmUpDoesNotUseUpTheRoundsOfACap) {
-  FakeCommands fake;
+TEST_F(CommandRoundsTest, WarmUpDoesNotUseUpTheRoundsOfACap) {
   int runs = 0;
-  fake.wall_ns = [&](const std::string&) {
+  wall_ns = [&](const std::string&) {
     ++runs;
     return (runs <= 8 ? 900e9 : 100e9) + runs % 3 * 1e9;
   };
-  CommandRoundSettings settings = fake.settings();
   settings.stop.max_time_ns = 1e9;
   settings.min_rounds = 8;
-  const GroupResult group = fake.measure({"a", "b"}, settings);
+  const GroupResult group = measure({"a", "b"});
   EXPECT_THAT(warmup_by_process(group.cases[0].readings), ElementsAre(4U));
   EXPECT_GT(group.cases[0].readings.size(), 8U);
   EXPECT_TRUE(ratio_of_group(group).interval);
 }
 
-TEST(CommandRounds, AFailureMarksItsCommandAndTheOthersGoOn) {
-  FakeCommands fake;
-  fake.status = [](const std::string& name) { return failed(name == "b" ? 3 : 0); };
-  const GroupResult group = fake.measure({"a", "b", "c"}, fake.settings());
-  EXPECT_EQ(std::ranges::count(fake.calls, "b"), 1);
+TEST_F(CommandRoundsTest, AFailureMarksItsCommandAndTheOthersGoOn) {
+  status = [](const std::string& name) { return failed(name == "b" ? 3 : 0); };
+  const GroupResult group = measure({"a", "b", "c"});
+  EXPECT_EQ(std::ranges::count(calls, "b"), 1);
   EXPECT_FALSE(group.cases[1].alive());
   EXPECT_THAT(group.cases[1].outcome.reason, HasSubstr("exit code 3 (in run 1; --ignore-failure"));
   EXPECT_TRUE(group.cases[2].alive());
   EXPECT_EQ(group.stop, StopReason::kPrecision);
 }
 
-TEST(CommandRounds, FailuresAreSamplesWhereThatIsAskedFor) {
-  FakeCommands fake;
-  fake.status = [](const std::string&) { return failed(3); };
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, FailuresAreSamplesWhereThatIsAskedFor) {
+  status = [](const std::string&) { return failed(3); };
   settings.ignore_failure = true;
-  const GroupResult group = fake.measure({"a"}, settings);
+  const GroupResult group = measure({"a"});
   EXPECT_TRUE(group.cases[0].alive());
   EXPECT_EQ(group.cases[0].readings.at(5).columns.at(kExitCode), 3);
 }
 
-TEST(CommandRounds, ACommandThatCannotBeStartedIsMarked) {
-  FakeCommands fake;
-  CommandRoundSettings settings = fake.settings();
+TEST_F(CommandRoundsTest, ACommandThatCannotBeStartedIsMarked) {
   settings.run = [&](const CommandSpec& spec, const auto& interrupted) {
     if (spec.arguments.front() == "b") throw Error("no such program");
-    return fake.run(spec, interrupted);
+    return run(spec, interrupted);
   };
-  const GroupResult group = fake.measure({"a", "b"}, settings);
+  const GroupResult group = measure({"a", "b"});
   EXPECT_EQ(group.cases[1].outcome.reason, "no such program");
   EXPECT_THAT(group.cases[0].readings, Not(IsEmpty()));
 }
 
-TEST(CommandRounds, HooksRunWhereTheyBelong) {
-  FakeCommands fake;
-  PlannedCommand a = FakeCommands::command("a"), b = FakeCommands::command("b");
+TEST_F(CommandRoundsTest, HooksRunWhereTheyBelong) {
+  PlannedCommand a = command("a"), b = command("b");
   a.setup = b.setup = "make both";
   a.prepare = "prepare a";
   a.conclude = "conclude a";
   a.cleanup = "clean a";
   b.cleanup = "clean b";
-  CommandRoundSettings settings = fake.settings();
   settings.stop.max_samples = 2;
-  fake.measure_planned({a, b}, settings);
-  EXPECT_EQ(fake.calls.front(), "hook: make both");
-  EXPECT_EQ(std::ranges::count(fake.calls, "hook: make both"), 1);
+  measure_planned({a, b});
+  EXPECT_EQ(calls.front(), "hook: make both");
+  EXPECT_EQ(std::ranges::count(calls, "hook: make both"), 1);
   std::vector<std::string> around_a;
-  for (const std::string& call : fake.calls) {
+  for (const std::string& call : calls) {
     if (call.ends_with(" a") || call == "a") around_a.push_back(call);
   }
   EXPECT_THAT(around_a, ElementsAre("hook: prepare a", "a", "hook: conclude a", "hook: prepare a", "a",
                                     "hook: conclude a", "hook: clean a"));
-  EXPECT_EQ(fake.calls.back(), "hook: clean b");
+  EXPECT_EQ(calls.back(), "hook: clean b");
 }
 
-TEST(CommandRounds, AHookThatFailsTakesItsCommandOut) {
-  FakeCommands fake;
-  fake.status = [](const std::string& name) {
-    return failed(name == "prepare a" || name == "clean b" ? 1 : 0);
-  };
-  PlannedCommand a = FakeCommands::command("a"), b = FakeCommands::command("b");
+TEST_F(CommandRoundsTest, AHookThatFailsTakesItsCommandOut) {
+  status = [](const std::string& name) { return failed(name == "prepare a" || name == "clean b" ? 1 : 0); };
+  PlannedCommand a = command("a"), b = command("b");
   a.prepare = "prepare a";
   b.cleanup = "clean b";
-  CommandRoundSettings settings = fake.settings();
   settings.stop.max_samples = 8;
-  const GroupResult group = fake.measure_planned({a, b}, settings);
+  const GroupResult group = measure_planned({a, b});
   EXPECT_THAT(group.cases[0].outcome.reason, HasSubstr("--prepare failed: exit code 1"));
   EXPECT_THAT(group.cases[0].readings, IsEmpty());
   EXPECT_TRUE(group.cases[1].alive()) << "a cleanup that fails does not undo what was measured";
   EXPECT_THAT(sentences(group.cases[1].notes), ElementsAre(HasSubstr("--cleanup failed")));
 }
 
-TEST(CommandRounds, AnInterruptKeepsWhatThereIsAndStillCleansUp) {
-  FakeCommands fake;
-  PlannedCommand a = FakeCommands::command("a");
+TEST_F(CommandRoundsTest, AnInterruptKeepsWhatThereIsAndStillCleansUp) {
+  PlannedCommand a = command("a");
   a.cleanup = "clean";
-  CommandRoundSettings settings = fake.settings();
-  settings.is_interrupted = [&] { return fake.calls.size() > 20; };
+  settings.is_interrupted = [&] { return calls.size() > 20; };
   settings.stop.precision = 0;
-  const GroupResult group = fake.measure_planned({a, FakeCommands::command("b")}, settings);
+  const GroupResult group = measure_planned({a, command("b")});
   EXPECT_EQ(group.stop, StopReason::kInterrupted);
   EXPECT_EQ(group.look, Look::kRunning) << "whoever ended it may have done so for what was there";
   EXPECT_GE(group.cases[0].readings.size(), 9U);
-  EXPECT_EQ(fake.calls.back(), "hook: clean");
-  fake.calls.clear();
+  EXPECT_EQ(calls.back(), "hook: clean");
+  calls.clear();
   settings.is_hurried = [] { return true; };
-  fake.measure_planned({a, FakeCommands::command("b")}, settings);
-  EXPECT_NE(fake.calls.back(), "hook: clean");
+  measure_planned({a, command("b")});
+  EXPECT_NE(calls.back(), "hook: clean");
 }
 
-TEST(CommandRounds, FalseAlarmsOfACommandAgainstItself) {
+TEST_F(CommandRoundsTest, FalseAlarmsOfACommandAgainstItself) {
   int alarms = 0;
   constexpr int kRuns = 300;
   for (int run = 0; run < kRuns; ++run) {
@@ -364,11 +332,10 @@ TEST(CommandRounds, FalseAlarmsOfACommandAgainstItself) {
       drift = 0.95 * drift + noise(random) / 2;
       return 1e6 * std::exp(drift + noise(random) + (chance(random) < 0.05 ? 1 : 0));
     };
-    CommandRoundSettings settings = fake.settings();
-    settings.seed = static_cast<std::uint64_t>(run);
-    settings.stop.precision = 0.02;
-    settings.margin = 0.02;
-    const RatioEstimate ratio = ratio_of_group(fake.measure({"a", "a"}, settings));
+    fake.settings.seed = static_cast<std::uint64_t>(run);
+    fake.settings.stop.precision = 0.02;
+    fake.settings.margin = 0.02;
+    const RatioEstimate ratio = ratio_of_group(fake.measure({"a", "a"}));
     ASSERT_TRUE(ratio.interval);
     alarms += ratio.interval->contains(1) ? 0 : 1;
   }

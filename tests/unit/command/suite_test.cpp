@@ -14,11 +14,11 @@ namespace {
 using test::message_of;
 using namespace testing;
 
-constexpr const char* kHead = R"(models = ["a", "b"]
+const std::string kHead = R"(models = ["a", "b"]
 layers = ["ccache", "env:MINE"]
 command = ["tool", "--only={model}", "{mode}", "-o", "{output}"]
 )";
-constexpr const char* kMode = R"([options.mode]
+const std::string kMode = R"([options.mode]
 default = "fast"
 values = {fast = [], slow = ["--slow", "{model}"]}
 )";
@@ -33,7 +33,7 @@ std::string suite_error(const std::string& text) {
 
 TEST(Suite, ReadsWhatTheFileSays) {
   const Suite suite =
-      parsed(std::string(kHead) +
+      parsed(kHead +
              "timeout = \"1.5s\"\nrepeat = 3\norder = \"listed\"\n"
              "metric = {from = \"csv\", column = \"t\", name = \"compile time\", unit = \"s\"}\n"
              "[environment]\nA = \"{work}/x\"\n" +
@@ -51,7 +51,7 @@ TEST(Suite, ReadsWhatTheFileSays) {
 }
 
 TEST(Suite, PutsTheArgumentsOfAnOptionInThePlaceOfItsName) {
-  const Suite suite = parsed(std::string(kHead) + kMode);
+  const Suite suite = parsed(kHead + kMode);
   const Placeholders values{{"model", "a"}, {"output", "/o"}};
   EXPECT_THAT(command_of(suite, option_values(suite, {}), values),
               ElementsAre("tool", "--only=a", "-o", "/o"));
@@ -63,7 +63,7 @@ TEST(Suite, PutsTheArgumentsOfAnOptionInThePlaceOfItsName) {
 
 TEST(Suite, NamesThePlaceOfWhatIsWrong) {
   EXPECT_THAT(suite_error("repeat = 3\nmodels = = 3\n"), StartsWith("folder/mine.toml: line 2"));
-  EXPECT_THAT(suite_error(std::string(kHead) + "repaet = 3\n"),
+  EXPECT_THAT(suite_error(kHead + "repaet = 3\n"),
               AllOf(StartsWith("folder/mine.toml: line 4, column 1: unknown key 'repaet'"),
                     HasSubstr("did you mean 'repeat'")));
   EXPECT_THAT(
@@ -81,23 +81,21 @@ TEST(Suite, NamesThePlaceOfWhatIsWrong) {
   EXPECT_THAT(suite_error("models = [\"a\"]\nlayers = [\"ccache\", \"ccache\"]\ncommand = [\"tool\"]\n"),
               StartsWith("folder/mine.toml: line 2, column 21: "));
   EXPECT_THAT(suite_error("models = [\"a\"]\nlayers = [\"ccache\"]\n"), HasSubstr("no command"));
-  EXPECT_THAT(suite_error(std::string(kHead) + "repeat = 0\n" + kMode),
-              StartsWith("folder/mine.toml: line 4, column 10"));
-  EXPECT_THAT(suite_error(std::string(kHead) + "timeout = \"soon\"\n" + kMode),
+  EXPECT_THAT(suite_error(kHead + "repeat = 0\n" + kMode), StartsWith("folder/mine.toml: line 4, column 10"));
+  EXPECT_THAT(suite_error(kHead + "timeout = \"soon\"\n" + kMode),
               StartsWith("folder/mine.toml: line 4, column 11"));
-  EXPECT_THAT(suite_error(std::string(kHead) + "order = \"any\"\n" + kMode), HasSubstr("neither"));
+  EXPECT_THAT(suite_error(kHead + "order = \"any\"\n" + kMode), HasSubstr("neither"));
 }
 
 TEST(Suite, ChecksOptionsAndMetrics) {
-  EXPECT_THAT(
-      suite_error("models=[\"a\"]\nlayers=[\"ccache\"]\ncommand=[\"t\", \"x{mode}\"]\n" + std::string(kMode)),
-      HasSubstr("a separate argument"));
-  EXPECT_THAT(suite_error(std::string(kHead) + "[options.model]\ndefault = \"x\"\nvalues = {x = []}\n"),
+  EXPECT_THAT(suite_error("models=[\"a\"]\nlayers=[\"ccache\"]\ncommand=[\"t\", \"x{mode}\"]\n" + kMode),
+              HasSubstr("a separate argument"));
+  EXPECT_THAT(suite_error(kHead + "[options.model]\ndefault = \"x\"\nvalues = {x = []}\n"),
               HasSubstr("'model' is a placeholder already"));
-  EXPECT_THAT(suite_error(std::string(kHead) + "[options.mode]\ndefault = \"x\"\nvalues = {y = []}\n"),
+  EXPECT_THAT(suite_error(kHead + "[options.mode]\ndefault = \"x\"\nvalues = {y = []}\n"),
               HasSubstr("'x' is not one of the values"));
   const auto metric = [](const std::string& inside) {
-    return suite_error(std::string(kHead) + "metric = {" + inside + "}\n" + kMode);
+    return suite_error(kHead + "metric = {" + inside + "}\n" + kMode);
   };
   EXPECT_THAT(metric("from = \"guess\""),
               StartsWith("folder/mine.toml: line 4, column 18: unknown source 'guess'"));
@@ -111,7 +109,7 @@ TEST(Suite, ChecksOptionsAndMetrics) {
 }
 
 TEST(Suite, SaysWhatAMachineLacks) {
-  Suite suite = parsed(std::string(kHead) + kMode);
+  Suite suite = parsed(kHead + kMode);
   EXPECT_THAT(lacking_for(suite, {}), IsEmpty());
   suite.needs.programs = {"sh", "no-such-program"};
   suite.needs.files = {"{here}/none"};
