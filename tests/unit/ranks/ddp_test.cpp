@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <random>
@@ -96,9 +95,6 @@ INSTANTIATE_TEST_SUITE_P(Parity, DdpDiffPair, ::testing::Values("plain", "meta",
 
 class DdpDiffText : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string diff(const std::string& a, const std::string& b) {
     write_file_atomically(folder_ / "a.json", a);
     write_file_atomically(folder_ / "b.json", b);
@@ -121,7 +117,8 @@ class DdpDiffText : public ::testing::Test {
            round + "]}]}";
   }
 
-  fs::path folder_ = fs::path(::testing::TempDir()) / ("ddp_diff_" + std::to_string(::getpid()));
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(DdpDiffText, CountsFromTheSecondRound) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/ranks/dispatch/dispatch.h"
 
 namespace headroom {
@@ -12,12 +12,7 @@ using testing::HasSubstr;
 using Kind = PlacementText::Kind;
 
 std::string misfit(const DispatchSetup& setup, int ranks) {
-  try {
-    require_fit(setup, ranks);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "fits";
+  return test::message_of([&] { require_fit(setup, ranks); });
 }
 
 TEST(PlacementText, IsReadAsPeopleWriteIt) {
@@ -34,7 +29,7 @@ TEST(PlacementText, IsReadAsPeopleWriteIt) {
 
 TEST(DispatchSetup, MustFitTheRanksAndTheShape) {
   DispatchSetup setup;
-  EXPECT_EQ(misfit(setup, 4), "fits");
+  EXPECT_EQ(misfit(setup, 4), "nothing was thrown");
   EXPECT_THAT(misfit(setup, 3), HasSubstr("a mesh of 4 has 4 ranks, but there are 3"));
   setup.mesh = {2, 2};
   EXPECT_THAT(misfit(setup, 4), HasSubstr("1 placement(s) (S(0)) for a mesh of 2 dimension(s)"));
@@ -42,7 +37,7 @@ TEST(DispatchSetup, MustFitTheRanksAndTheShape) {
   EXPECT_THAT(misfit(setup, 4),
               HasSubstr("shards dimension 2 of a tensor of shape 512x512, which has dimensions 0 to 1"));
   setup.shape = {2, 2, 2};
-  EXPECT_EQ(misfit(setup, 4), "fits");
+  EXPECT_EQ(misfit(setup, 4), "nothing was thrown");
 }
 
 TEST(DispatchSetup, SurvivesTheWayThroughAxes) {
@@ -60,9 +55,8 @@ TEST(DispatchSetup, SurvivesTheWayThroughAxes) {
     return std::string();
   };
   const DispatchSetup read = dispatch_setup_of(value);
-  EXPECT_EQ(read.mesh, setup.mesh);
-  EXPECT_EQ(read.placements, setup.placements);
-  EXPECT_EQ(read.shape, setup.shape);
+  EXPECT_EQ(std::tie(read.mesh, read.placements, read.shape),
+            std::tie(setup.mesh, setup.placements, setup.shape));
   EXPECT_EQ(read.dtype, "bf16");
   EXPECT_EQ(read.repeats, 3);
   for (auto& [axis, text] : axes) {
@@ -96,12 +90,7 @@ Verdict verdict(double us, double half_width) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    parse_dispatch_expectations(text, "mine.toml");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { parse_dispatch_expectations(text, "mine.toml"); });
 }
 
 TEST(DispatchExpectations, AreJudgedByTheWholeInterval) {
@@ -153,13 +142,12 @@ TEST(DispatchExpectations, UpdatingKeepsTolerancesAndAddsWhatIsNew) {
 }
 
 TEST(DispatchExpectations, AFileThatIsNoneIsRefusedByLine) {
-  EXPECT_THAT(refusal("[[expect]]\nop = 3\nmetric = \"hit\"\nus = 1\n"),
-              testing::HasSubstr("mine.toml: line 2"));
-  EXPECT_THAT(refusal("[[expect]]\nop = \"add\"\nus = 1\n"), testing::HasSubstr("'metric' is missing"));
+  EXPECT_THAT(refusal("[[expect]]\nop = 3\nmetric = \"hit\"\nus = 1\n"), HasSubstr("mine.toml: line 2"));
+  EXPECT_THAT(refusal("[[expect]]\nop = \"add\"\nus = 1\n"), HasSubstr("'metric' is missing"));
   EXPECT_THAT(refusal("[[expect]]\nop = \"add\"\nmetric = \"hit\"\nus = -1\n"),
-              testing::HasSubstr("'us' is not a number above 0"));
-  EXPECT_THAT(refusal("[expect]\nop = \"add\"\n"), testing::HasSubstr("[[expect]] tables"));
-  EXPECT_THAT(refusal("[[expects]]\n"), testing::HasSubstr("'expects'"));
+              HasSubstr("'us' is not a number above 0"));
+  EXPECT_THAT(refusal("[expect]\nop = \"add\"\n"), HasSubstr("[[expect]] tables"));
+  EXPECT_THAT(refusal("[[expects]]\n"), HasSubstr("'expects'"));
 }
 
 }  // namespace

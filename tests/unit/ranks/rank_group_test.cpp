@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
-#include <cerrno>
 #include <csignal>
 #include <thread>
 
@@ -12,46 +9,31 @@
 #include "../file_tree.h"
 #include "headroom/process/affinity.h"
 #include "headroom/ranks/rank_environment.h"
-#include "headroom/ranks/rank_group.h"
+#include "rank_scripts.h"
 
 namespace headroom {
 namespace {
 
 using std::chrono::milliseconds;
 using namespace testing;
+using test::loopback;
+using test::loss_in;
+using test::ranks;
 
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLong(20000);
 constexpr milliseconds kShort(300);
 
-/// `script` has its channel as descriptor $LINES_FD.
-RankCommand ranks(int count, const std::string& script) {
-  RankCommand command;
-  command.arguments = {"/bin/sh", "-c", script};
-  command.channel_variable = "LINES_FD";
-  command.ranks = count;
-  return command;
-}
-
 std::string loss_of(const RankCommand& command, milliseconds timeout) {
   RankGroup group(command);
-  try {
+  return loss_in([&] {
     group.gather(timeout, "its greeting");
     group.finish(timeout);
-  } catch (const RankLost& lost) {
-    return lost.what();
-  }
-  return "nothing lost";
+  });
 }
 
-class RankGroupTest : public testing::Test {
- protected:
-  void TearDown() override {
-    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
-    EXPECT_EQ(errno, ECHILD) << "a process was left";
-  }
-};
+using RankGroupTest = test::LeavesNoProcess;
 
 TEST_F(RankGroupTest, EachRankKnowsItsPlaceAndHasItsLine) {
   RankGroup group(ranks(3, R"(echo "$RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $MASTER_PORT" >&$LINES_FD)"));
@@ -112,8 +94,8 @@ TEST_F(RankGroupTest, RanksThatHangAreNamedWithinTheTimeOut) {
 TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
   const std::string loss =
       loss_of(ranks(2, "[ $RANK = 1 ] && kill -STOP $$; echo up >&$LINES_FD; sleep 100"), kShort);
-  EXPECT_THAT(loss, HasSubstr("rank 1 of 2 did not report"));
-  EXPECT_THAT(loss, HasSubstr("rank 1 is stopped by a signal"));
+  EXPECT_THAT(loss,
+              AllOf(HasSubstr("rank 1 of 2 did not report"), HasSubstr("rank 1 is stopped by a signal")));
 }
 
 /// Does not answer in the last of `calls` collectives.
@@ -136,14 +118,10 @@ TEST_F(RankGroupTest, WhoDidNotArriveInACollectiveIsNamedWithTheLastOfEachRank) 
   std::vector<RankMember> members;
   for (const int calls : {2, 1, 2}) members.push_back(silent_rank(other_ends, calls));
   RankGroup group(std::move(members), ReservedPort());
-  try {
-    group.gather(kShort, "an answer");
-    FAIL();
-  } catch (const RankLost& lost) {
-    EXPECT_THAT(lost.what(), HasSubstr("in all_reduce 1 of 'world' (64 f32); rank 1 did not arrive: its last "
-                                       "was all_reduce 0, completed"));
-    EXPECT_THAT(lost.what(), HasSubstr("last collectives of each rank:\nrank  group"));
-  }
+  EXPECT_THAT(loss_in([&] { group.gather(kShort, "an answer"); }),
+              AllOf(HasSubstr("in all_reduce 1 of 'world' (64 f32); rank 1 did not arrive: its last was "
+                              "all_reduce 0, completed"),
+                    HasSubstr("last collectives of each rank:\nrank  group")));
 }
 
 TEST_F(RankGroupTest, TheCollectiveOfARankThatIsGoneIsNamed) {
@@ -152,12 +130,8 @@ TEST_F(RankGroupTest, TheCollectiveOfARankThatIsGoneIsNamed) {
   members.push_back(silent_rank(other_ends, 2));
   other_ends.clear();
   RankGroup group(std::move(members), ReservedPort());
-  try {
-    group.gather(kShort, "an answer");
-    FAIL();
-  } catch (const RankLost& lost) {
-    EXPECT_THAT(lost.what(), HasSubstr("it was in all_reduce 1 of 'world'"));
-  }
+  EXPECT_THAT(loss_in([&] { group.gather(kShort, "an answer"); }),
+              HasSubstr("it was in all_reduce 1 of 'world'"));
 }
 
 TEST_F(RankGroupTest, RanksThatIgnoreTermAreKilled) {
@@ -205,9 +179,7 @@ TEST_F(RankGroupTest, AProgramThatIsNotThereIsAnError) {
 
 TEST_F(RankGroupTest, APortInUseIsNotTaken) {
   const Descriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = loopback();
   socklen_t size = sizeof address;
   ASSERT_EQ(::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(::listen(taken.get(), 1), 0);
@@ -269,12 +241,7 @@ std::optional<RankPlace> place_in(const Variables& variables) {
 }
 
 std::string error_in(const Variables& variables) {
-  try {
-    place_in(variables);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::message_of([&] { place_in(variables); });
 }
 
 TEST(RankPlace, IsNothingWithoutALauncher) {

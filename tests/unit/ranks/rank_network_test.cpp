@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <barrier>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <thread>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/ranks/collective_ring.h"
 #include "headroom/ranks/rank_environment.h"
 #include "headroom/ranks/rank_exchange.h"
 #include "headroom/ranks/rank_relay.h"
 #include "headroom/ranks/rank_rendezvous.h"
+#include "rank_scripts.h"
 
 namespace headroom {
 namespace {
@@ -27,6 +26,9 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using namespace testing;
+using test::loopback;
+using test::loss_in;
+using test::ranks;
 
 constexpr milliseconds kRelayLong(20000);
 constexpr milliseconds kRelayShort(400);
@@ -34,10 +36,7 @@ constexpr milliseconds kRelayShort(400);
 constexpr milliseconds kRelayWhile(2000);
 
 RankCommand command_of(const std::string& script) {
-  RankCommand command;
-  command.arguments = {"/bin/sh", "-c", script};
-  command.channel_variable = "LINES_FD";
-  return command;
+  return ranks(1, script);
 }
 
 RankPlace place_of(int rank, int size) {
@@ -53,22 +52,16 @@ RankPlace place_of(int rank, int size) {
 
 /// Returns the follower's exception, or "fine".
 std::future<std::string> follower(const RankPlace& place, const std::string& script) {
-  return std::async(std::launch::async, [place, script]() -> std::string {
-    try {
-      return follow_leader(place, command_of(script), kRelayLong) ? "fine" : "gave up";
-    } catch (const Error& error) {
-      return error.what();
-    }
+  return std::async(std::launch::async, [place, script] {
+    std::string ended = "gave up";
+    const std::string message = test::message_of([&] {
+      if (follow_leader(place, command_of(script), kRelayLong)) ended = "fine";
+    });
+    return message == "nothing was thrown" ? ended : message;
   });
 }
 
-class RankRelay : public testing::Test {
- protected:
-  void TearDown() override {
-    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
-    EXPECT_EQ(errno, ECHILD) << "a process was left";
-  }
-};
+using RankRelay = test::LeavesNoProcess;
 
 const char* kEcho = R"(while read line <&$LINES_FD; do echo "$RANK/$WORLD_SIZE:$line" >&$LINES_FD; done)";
 
@@ -120,12 +113,8 @@ TEST_F(RankRelay, ARankThatDiesElsewhereIsNamedWithItsLastWords) {
 
 TEST_F(RankRelay, RanksThatDoNotComeAreNamed) {
   auto other = follower(place_of(1, 4), kEcho);
-  try {
-    lead_ranks(place_of(0, 4), command_of(kEcho), kRelayShort);
-    FAIL();
-  } catch (const RankLost& lost) {
-    EXPECT_THAT(lost.what(), HasSubstr("ranks 2, 3 of 4 did not connect within 0.4 s"));
-  }
+  EXPECT_THAT(loss_in([&] { lead_ranks(place_of(0, 4), command_of(kEcho), kRelayShort); }),
+              HasSubstr("ranks 2, 3 of 4 did not connect within 0.4 s"));
   EXPECT_THAT(other.get(), HasSubstr("rank 0 ended before all 4 ranks had connected"));
 }
 
@@ -145,10 +134,7 @@ std::uint16_t free_port() {
 }
 
 Channel stranger_at(std::uint16_t port, const std::string& says) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
+  const sockaddr_in address = loopback(port);
   for (int tries = 0; tries < 400; ++tries) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
@@ -226,12 +212,10 @@ TEST_F(RankRelay, ARankOfAnOlderVersionIsNamedAsThat) {
     const Channel held = stranger_at(number, "{\"rank\":1,\"size\":2}\n");
     std::this_thread::sleep_for(kRelayWhile);
   });
-  try {
-    lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayWhile);
-    FAIL();
-  } catch (const RankLost& lost) {
-    EXPECT_THAT(lost.what(), HasSubstr("older headroom: start all ranks with one version"));
-  }
+  EXPECT_THAT(loss_in([&] {
+                lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayWhile);
+              }),
+              HasSubstr("older headroom: start all ranks with one version"));
 }
 
 /// Replays of the leader's or an earlier rank's messages do not prove the token.
@@ -274,9 +258,7 @@ class Impostor {
  public:
   explicit Impostor(std::vector<std::string> says, bool closes = false) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in address = loopback();
     socklen_t size = sizeof address;
     EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), size), 0);
     EXPECT_EQ(::listen(fd, 8), 0);
@@ -424,10 +406,7 @@ TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
       std::async(std::launch::async, [&] { return lead_ranks(first, command_of(kEcho), kRelayLong); });
   std::this_thread::sleep_for(milliseconds(200));
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(number);
+  const sockaddr_in address = loopback(number);
   EXPECT_NE(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ::close(fd);
   auto other = follower(second, kEcho);
@@ -438,12 +417,8 @@ TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
 TEST_F(RankRelay, SeveralMachinesNeedAMeeting) {
   RankPlace place = place_of(0, 2);
   place.local_size = 1;
-  try {
-    lead_ranks(place, command_of(kEcho), kRelayShort);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("set MASTER_ADDR and MASTER_PORT"));
-  }
+  EXPECT_THAT(test::message_of([&] { lead_ranks(place, command_of(kEcho), kRelayShort); }),
+              HasSubstr("set MASTER_ADDR and MASTER_PORT"));
 }
 
 TEST_F(RankRelay, OneRankNeedsNobody) {
