@@ -14,6 +14,7 @@ namespace {
 
 using bench::Noise;
 using test::around;
+using test::judged;
 using test::kRunsAreAlike;
 using test::record_of;
 
@@ -35,14 +36,6 @@ Record sampled(const TwoModes& model, Noise& noise) {
   return record;
 }
 
-Comparison judged(const Record& before, const Record& after, double margin = 0.01) {
-  Comparison comparison = compare_records(before, after, kRunsAreAlike);
-  JudgeRule rule;
-  rule.margins.overall = margin;
-  judge(std::span(&comparison, 1), rule);
-  return comparison;
-}
-
 struct Said {
   int regressions = 0, improvements = 0;
 };
@@ -52,7 +45,7 @@ Said said_of(const TwoModes& before, const TwoModes& after) {
   Said said;
   for (int i = 0; i < 100; ++i) {
     const Record baseline = sampled(before, noise), test = sampled(after, noise);
-    const Verdict verdict = judged(baseline, test).verdict;
+    const Verdict verdict = judged(baseline, test, 0.01).verdict;
     said.regressions += verdict == Verdict::kRegression ? 1 : 0;
     said.improvements += verdict == Verdict::kImprovement ? 1 : 0;
   }

@@ -8,6 +8,7 @@
 
 #include "../error_message.h"
 #include "headroom/compare/comparison.h"
+#include "headroom/compare/verdict.h"
 #include "headroom/record/record.h"
 
 namespace headroom::test {
@@ -46,6 +47,16 @@ inline std::shared_ptr<Environment> environment_of(std::uint64_t timestamp, cons
   environment->timestamp = timestamp;
   environment->fingerprint = fingerprint;
   return environment;
+}
+
+inline Comparison judged(const Record& before, const Record& after,
+                         double margin = JudgeRule().margins.overall,
+                         const RunKnowledge& known = kRunsAreAlike) {
+  Comparison comparison = compare_records(before, after, known);
+  JudgeRule rule;
+  rule.margins.overall = margin;
+  judge(std::span(&comparison, 1), rule);
+  return comparison;
 }
 
 }  // namespace headroom::test

@@ -16,6 +16,7 @@ using bench::GateCounts;
 using bench::SuiteModel;
 using test::around;
 using test::environment_of;
+using test::judged;
 using test::kRunsAreAlike;
 using test::message_of;
 using test::record_of;
@@ -27,11 +28,7 @@ Comparison judged_pair(double factor, double margin, std::size_t count = 40,
   before = record_of("a", around(100, count));
   after = record_of("a", around(100 * factor, count));
   before.metric.direction = after.metric.direction = direction;
-  Comparison comparison = compare_records(before, after, kRunsAreAlike);
-  JudgeRule rule;
-  rule.margins.overall = margin;
-  judge(std::span(&comparison, 1), rule);
-  return comparison;
+  return judged(before, after, margin);
 }
 
 TEST(Judge, SaysWhatTheWholeIntervalSays) {
@@ -46,10 +43,7 @@ TEST(Judge, AStepOfRoundingIsNoChange) {
     Record before = record_of("a", std::vector<double>(40, 100)),
            after = record_of("a", std::vector<double>(40, 100 * factor));
     before.environment = after.environment = environment_of(1, "here");
-    Comparison comparison = compare_records(before, after);
-    JudgeRule rule;
-    rule.margins.overall = margin;
-    judge(std::span(&comparison, 1), rule);
+    const Comparison comparison = judged(before, after, margin, {});
     RoundComparison round{compare_records(before, after), Look::kLast};
     judge_rounds(std::span(&round, 1), margin);
     EXPECT_EQ(round.comparison.verdict, comparison.verdict) << factor;
@@ -105,8 +99,7 @@ TEST(Judge, LeavesLoneNumbersAlone) {
   Record before = record_of("a", {}), after = record_of("a", {});
   before.metric.value = 1;
   after.metric.value = 10;
-  Comparison comparison = compare_records(before, after);
-  judge(std::span(&comparison, 1), {});
+  const Comparison comparison = judged(before, after);
   EXPECT_EQ(comparison.verdict, Verdict::kNoSamples);
   EXPECT_FALSE(comparison.p_value);
 }
@@ -129,10 +122,7 @@ struct RunsApart {
                      Direction direction = Direction::kLowerIsBetter)
       : before(record_of("a", around(100, 10))), after(record_of("a", around(100 * factor, 10))) {
     before.metric.direction = after.metric.direction = direction;
-    comparison = compare_records(before, after, known);
-    JudgeRule rule;
-    rule.margins.overall = 0.03;
-    judge(std::span(&comparison, 1), rule);
+    comparison = judged(before, after, 0.03, known);
   }
   RunsApart(const RunsApart&) = delete;
 };
@@ -167,9 +157,7 @@ TEST(Judge, RunsThatDriftDecideByTheirRange) {
         after = before;
     for (double& value : after) value *= factor;
     const Record one = record_of("a", before), other = record_of("a", after);
-    std::vector<Comparison> comparisons{compare_records(one, other)};
-    judge(comparisons, {});
-    return comparisons[0].verdict;
+    return judged(one, other, JudgeRule().margins.overall, {}).verdict;
   };
   EXPECT_EQ(verdict_of(10, 10), Verdict::kRegression);
   EXPECT_EQ(verdict_of(2, 10), Verdict::kRegression);
@@ -232,9 +220,7 @@ TEST(Judge, TheSideThatKnowsItsDirectionDecides) {
   Record before = record_of("a", around(100, 40)), after = record_of("a", around(110, 40));
   before.metric.direction = Direction::kUnknown;
   after.metric.direction = Direction::kHigherIsBetter;
-  std::vector<Comparison> comparisons{compare_records(before, after, kRunsAreAlike)};
-  judge(comparisons, {});
-  EXPECT_EQ(comparisons[0].verdict, Verdict::kImprovement);
+  EXPECT_EQ(judged(before, after).verdict, Verdict::kImprovement);
 }
 
 /// Single numbers if `samples` is 0.
@@ -249,10 +235,9 @@ Verdict of_counter(double before, double after, Direction direction, std::size_t
   }
   one.metric.value = before;
   other.metric.value = after;
-  std::vector<Comparison> comparisons{compare_records(one, other, kRunsAreAlike)};
-  judge(comparisons, {});
-  EXPECT_FALSE(comparisons[0].ratio);
-  return comparisons[0].verdict;
+  const Comparison comparison = judged(one, other);
+  EXPECT_FALSE(comparison.ratio);
+  return comparison.verdict;
 }
 
 TEST(Judge, ZerosHaveAVerdictWithoutARatio) {
@@ -279,8 +264,7 @@ TEST(Judge, ARunThatWasDisturbedIsNoEvidence) {
   const Record before = record_of("a", around(100, 40));
   Record after = record_of("a", around(200, 40));
   after.busy_cpus = 1.5;
-  Comparison comparison = compare_records(before, after, kRunsAreAlike);
-  judge(std::span(&comparison, 1), {});
+  const Comparison comparison = judged(before, after);
   EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
   EXPECT_EQ(comparison.doubts, std::vector<std::string>{"the candidate was busy with other programs"});
   after.busy_cpus = 0;
@@ -299,9 +283,8 @@ TEST(Judge, AllowsForWhatDiffersFromRunToRun) {
   const Record before = record_of("a", around(100, 40)), after = record_of("a", around(102, 40));
   for (const auto& [log_sd, verdict] :
        {std::pair{0.0005, Verdict::kRegression}, {0.01, Verdict::kInconclusive}}) {
-    Comparison comparison = compare_records(before, after, {RunSpread{log_sd, 20}, std::nullopt, "a test"});
-    judge(std::span(&comparison, 1), {});
-    EXPECT_EQ(comparison.verdict, verdict) << log_sd;
+    const RunKnowledge known{RunSpread{log_sd, 20}, std::nullopt, "a test"};
+    EXPECT_EQ(judged(before, after, JudgeRule().margins.overall, known).verdict, verdict) << log_sd;
   }
 }
 
