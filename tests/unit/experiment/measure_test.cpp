@@ -42,10 +42,10 @@ class Measure : public testing::Test {
  protected:
   ScriptedSource source{{{3, 2}, {5, 0}}};
   SharedObjects shared;
+  State state{spec_of(), source, shared};
 };
 
 TEST_F(Measure, SettingsThatTheBodyChangesAreRestoredAfterEachSampleAndTold) {
-  State state(spec_of(), source, shared);
   std::vector<int> modes;
   state.measure([&] {
     modes.push_back(std::fegetround());
@@ -59,7 +59,6 @@ TEST_F(Measure, SettingsThatTheBodyChangesAreRestoredAfterEachSampleAndTold) {
 }
 
 TEST_F(Measure, SettingsThatACaseChangedBeforeItsSamplesAreRestoredBeforeThem) {
-  State state(spec_of(), source, shared);
   std::fesetround(FE_DOWNWARD);
   int mode = -1;
   state.measure([&] { mode = std::fegetround(); });
@@ -76,7 +75,6 @@ TEST_F(Measure, WhatACaseThatNeverMeasuresChangedIsRestored) {
 }
 
 TEST_F(Measure, SettingsOfOtherThreadsOfTheBodyAreRestored) {
-  State state(spec_of(), source, shared);
   state.threads_of_body([](const std::function<void()>& f) {
     f();
     std::thread([&] {
@@ -90,7 +88,6 @@ TEST_F(Measure, SettingsOfOtherThreadsOfTheBodyAreRestored) {
 }
 
 TEST_F(Measure, ACaseThatChangesNothingTellsNothing) {
-  State state(spec_of(), source, shared);
   state.measure([] { keep(std::sqrt(2.0)); });
   EXPECT_TRUE(state.conclusion().changed.empty());
 }
@@ -117,7 +114,6 @@ TEST_F(Measure, HotHasOneCopyAndColdExceedsTwiceTheLastCache) {
 }
 
 TEST_F(Measure, ADeviceRotatesByItsOwnCache) {
-  State state(spec_of(), source, shared);
   state.last_level_cache(1000);
   EXPECT_EQ(state.rotate(100), 20U);
   EXPECT_EQ(state.copies(), 20U);
@@ -128,7 +124,6 @@ TEST_F(Measure, ADeviceRotatesByItsOwnCache) {
 }
 
 TEST_F(Measure, TheCopyCyclesAcrossLeadInAndSamples) {
-  State state(spec_of(), source, shared);
   const auto cache = static_cast<std::size_t>(last_level_cache_bytes());
   ASSERT_EQ(state.rotate((2 * cache + 2) / 3), 3U);
   std::vector<std::size_t> copies;
@@ -139,7 +134,6 @@ TEST_F(Measure, TheCopyCyclesAcrossLeadInAndSamples) {
 }
 
 TEST_F(Measure, TheLeadInIsRunButNotCounted) {
-  State state(spec_of(), source, shared);
   int calls = 0;
   state.measure([&] { ++calls; });
   EXPECT_EQ(calls, 10);
@@ -164,7 +158,6 @@ TEST_F(Measure, TheClockCoversTheIterationsAndNotTheLeadIn) {
 }
 
 TEST_F(Measure, BatchesBringTheirOwnClock) {
-  State state(spec_of(), source, shared);
   std::vector<std::uint64_t> batches;
   state.measure_batches([&](std::uint64_t iterations) {
     batches.push_back(iterations);
@@ -185,7 +178,6 @@ TEST_F(Measure, TheDeviceIsReadAroundEachSampleAndNeverWithin) {
     reasons = 0;
     return now;
   };
-  State state(spec_of(), source, shared);
   state.watch_device(read);
   state.measure_batches([&](std::uint64_t iterations) {
     order.push_back(std::to_string(iterations));
@@ -238,14 +230,12 @@ TEST_F(Measure, ABatchWithoutATimeFailsTheCase) {
 }
 
 TEST_F(Measure, MeasuringTwiceIsAnError) {
-  State state(spec_of(), source, shared);
   state.measure([] {});
   EXPECT_THAT(logic_error_of([&] { state.measure([] {}); }), HasSubstr("dot measures twice"));
   EXPECT_EQ(source.infos.size(), 1U);
 }
 
 TEST_F(Measure, WhatTheCaseSaysIsInItsInfo) {
-  State state(spec_of(), source, shared);
   state.work({.flops = 2, .bytes = 12, .bytes_written = 4, .dtype = "f32"});
   state.input("x", "f32[3]");
   state.note("isa", "avx2");
@@ -266,7 +256,6 @@ TEST_F(Measure, WhatTheCaseSaysIsInItsInfo) {
 }
 
 TEST_F(Measure, ColumnsAreMeansOverTheTimedIterations) {
-  State state(spec_of(), source, shared);
   Column even = state.column("even", "1"), bytes = state.column("bytes", "B", Direction::kHigherIsBetter);
   int calls = 0;
   state.measure([&] {
@@ -284,7 +273,6 @@ TEST_F(Measure, ColumnsAreMeansOverTheTimedIterations) {
 }
 
 TEST_F(Measure, ColumnsStandBesideAClockOfTheCasesOwn) {
-  State state(spec_of(), source, shared);
   Column launched = state.column("launched", "1");
   state.measure_batches([&](std::uint64_t iterations) {
     launched.add(2 * static_cast<double>(iterations));
@@ -294,7 +282,6 @@ TEST_F(Measure, ColumnsStandBesideAClockOfTheCasesOwn) {
 }
 
 TEST_F(Measure, AColumnThatIsNoNumberFailsTheCase) {
-  State state(spec_of(), source, shared);
   Column ratio = state.column("ratio", "1");
   EXPECT_THROW(state.measure([&] { ratio.add(std::numeric_limits<double>::quiet_NaN()); }),
                std::runtime_error);
@@ -319,7 +306,6 @@ TEST_F(Measure, NumbersThatCannotBeAreRefusedBeforeTheFirstSample) {
 }
 
 TEST_F(Measure, SkipSaysWhy) {
-  const State state(spec_of(), source, shared);
   try {
     state.skip("no AMX here");
   } catch (const SkipCase& skip) {
@@ -356,7 +342,6 @@ TEST_F(Measure, SetupRunsBeforeEachCallAndIsNotTimed) {
 }
 
 TEST_F(Measure, SetupIsToldTheCopyThatTheBodyGets) {
-  State state(spec_of(), source, shared);
   state.last_level_cache(100);
   ASSERT_EQ(state.rotate(100), 2U);
   std::vector<std::size_t> prepared, used;

@@ -69,6 +69,17 @@ TEST(StandardDeviation, DividesByOneLessThanTheCount) {
   EXPECT_DOUBLE_EQ(standard_deviation(Values{3}), 0);
 }
 
+void expect_interval(const std::optional<Interval>& interval, double low, double high) {
+  ASSERT_TRUE(interval);
+  EXPECT_EQ(interval->low, low);
+  EXPECT_EQ(interval->high, high);
+}
+
+void expect_interval(const Interval& interval, double low, double high, double within) {
+  EXPECT_NEAR(interval.low, low, within);
+  EXPECT_NEAR(interval.high, high, within);
+}
+
 Values all_averages(const Values& sorted) {
   Values averages;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
@@ -127,13 +138,14 @@ TEST(StudentTQuantile, MatchesTheTable) {
   EXPECT_THROW(student_t_quantile(0.975, 0), std::invalid_argument);
 }
 
+void expect(std::size_t n, std::size_t low, std::size_t high, double p = 0.5, double tail = 0.025) {
+  const RankPair ranks = binomial_ranks(n, p, tail);
+  EXPECT_EQ(ranks.low, low) << n;
+  EXPECT_EQ(ranks.high, high) << n;
+}
+
 // Conover, table of the ranks of the median's interval; 2 P(B < low) is the probability to miss.
 TEST(BinomialRanks, OfTheMedianMatchTheTable) {
-  const auto expect = [](std::size_t n, std::size_t low, std::size_t high) {
-    const RankPair ranks = binomial_ranks(n, 0.5, 0.025);
-    EXPECT_EQ(ranks.low, low) << n;
-    EXPECT_EQ(ranks.high, high) << n;
-  };
   expect(6, 1, 6);
   expect(8, 1, 8);
   expect(9, 2, 8);
@@ -145,8 +157,7 @@ TEST(BinomialRanks, OfTheMedianMatchTheTable) {
 }
 
 TEST(BinomialRanks, SayWhereTheSampleDoesNotReach) {
-  EXPECT_EQ(binomial_ranks(5, 0.5, 0.025).low, 0u);
-  EXPECT_EQ(binomial_ranks(5, 0.5, 0.025).high, 6u);
+  expect(5, 0, 6);
   // 0.99^n <= 0.025 from n = 368 on.
   EXPECT_EQ(binomial_ranks(367, 0.99, 0.025).high, 368u);
   EXPECT_EQ(binomial_ranks(368, 0.99, 0.025).high, 368u);
@@ -154,16 +165,11 @@ TEST(BinomialRanks, SayWhereTheSampleDoesNotReach) {
 
 TEST(BinomialRanks, MissAsOftenAsAllowed) {
   // Both of two values lie on the same side of the median in one of four pairs.
-  const RankPair ranks = binomial_ranks(2, 0.5, 0.25);
-  EXPECT_EQ(ranks.low, 1u);
-  EXPECT_EQ(ranks.high, 2u);
+  expect(2, 1, 2, 0.5, 0.25);
 }
 
 TEST(BinomialRanks, OfManyValuesDoNotUnderflow) {
-  const RankPair ranks = binomial_ranks(10'000, 0.5, 0.025);
-  // 5000 -+ 1.96 * 50.
-  EXPECT_EQ(ranks.low, 4902u);
-  EXPECT_EQ(ranks.high, 5099u);
+  expect(10'000, 4902, 5099);  // 5000 -+ 1.96 * 50
 }
 
 std::vector<double> shuffled_one_to(int count) {
@@ -191,23 +197,14 @@ TEST(MedianInterval, NeedsSixValuesAt95Percent) {
 }
 
 TEST(MedianInterval, TakesTheRanksOfTheTable) {
-  const auto interval = median_interval(shuffled_one_to(20));
-  ASSERT_TRUE(interval);
-  EXPECT_EQ(interval->low, 6);
-  EXPECT_EQ(interval->high, 15);
+  expect_interval(median_interval(shuffled_one_to(20)), 6, 15);
   // At 99 %: P(B <= 3) = 0.0013, P(B <= 4) = 0.0059 > 0.005.
-  const auto wider = median_interval(shuffled_one_to(20), 0.99);
-  ASSERT_TRUE(wider);
-  EXPECT_EQ(wider->low, 4);
-  EXPECT_EQ(wider->high, 17);
+  expect_interval(median_interval(shuffled_one_to(20), 0.99), 4, 17);
 }
 
 TEST(QuantileInterval, OfTheNinetiethPercentile) {
   // B(100, .9): P(B <= 83) = .0206, P(B <= 84) = .0399; P(B <= 94) = .9424, P(B <= 95) = .9763.
-  const auto interval = quantile_interval(shuffled_one_to(100), 0.9);
-  ASSERT_TRUE(interval);
-  EXPECT_EQ(interval->low, 84);
-  EXPECT_EQ(interval->high, 96);
+  expect_interval(quantile_interval(shuffled_one_to(100), 0.9), 84, 96);
 }
 
 TEST(QuantileInterval, RefusesAPercentileThatTheSampleDoesNotReach) {
@@ -226,8 +223,8 @@ TEST(QuantileInterval, RefusesNonsense) {
 
 TEST(SeriesQuantileInterval, OfTheMedianIsThatOfTheMedian) {
   const auto values = shuffled_one_to(40);
-  EXPECT_EQ(series_quantile_interval(values, 0.5)->low, series_median_interval(values)->low);
-  EXPECT_EQ(series_quantile_interval(values, 0.5)->high, series_median_interval(values)->high);
+  const Interval interval = series_median_interval(values).value();
+  expect_interval(series_quantile_interval(values, 0.5), interval.low, interval.high);
 }
 
 /// AR(1) series of several processes.
@@ -385,10 +382,7 @@ TEST(SeriesMedianInterval, OfDriftIsNothing) {
 }
 
 TEST(SeriesMedianInterval, OfEqualValuesIsThatValue) {
-  const auto interval = series_median_interval(Values(10, 4.0));
-  ASSERT_TRUE(interval);
-  EXPECT_EQ(interval->low, 4);
-  EXPECT_EQ(interval->high, 4);
+  expect_interval(series_median_interval(Values(10, 4.0)), 4, 4);
 }
 
 TEST(SeriesMedianInterval, HoldsTheMedianAndMayReachBeyondTheValues) {
@@ -579,9 +573,7 @@ Values ones(std::size_t count, std::size_t of) {
 
 TEST(SeriesShare, HasWilsonsInterval) {
   // Newcombe 1998, table I: 15 of 148; 0 of 20.
-  const Interval interval = SeriesShare(ones(15, 148)).interval(0.95);
-  EXPECT_NEAR(interval.low, 0.0624, 5e-5);
-  EXPECT_NEAR(interval.high, 0.1605, 5e-5);
+  expect_interval(SeriesShare(ones(15, 148)).interval(0.95), 0.0624, 0.1605, 5e-5);
   EXPECT_EQ(SeriesShare(Values(20, 0.0)).interval(0.95).low, 0);
   EXPECT_NEAR(SeriesShare(Values(20, 0.0)).interval(0.95).high, 0.1611, 5e-5);
 }
@@ -621,10 +613,8 @@ TEST(SeriesShare, CoversTheTruthOfAMarkovChain) {
 
 TEST(ShareDifference, HasNewcombesInterval) {
   // Newcombe 1998, table II, method 10: 56 of 70 less 48 of 80. Negative correlation counts as chance.
-  const Interval interval =
-      share_difference_interval(SeriesShare(ones(56, 70)), SeriesShare(ones(48, 80)), 0.95);
-  EXPECT_NEAR(interval.low, 0.0524, 5e-5);
-  EXPECT_NEAR(interval.high, 0.3339, 5e-5);
+  expect_interval(share_difference_interval(SeriesShare(ones(56, 70)), SeriesShare(ones(48, 80)), 0.95),
+                  0.0524, 0.3339, 5e-5);
 }
 
 TEST(SeriesShare, RefusesWhatIsNone) {
