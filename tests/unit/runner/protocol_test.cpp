@@ -54,12 +54,8 @@ TEST(Protocol, HelloComesBack) {
     const Hello hello{make.text(), make.text(), static_cast<int>(make.below(1000)),
                       make.coin(), make.coin(), make.coin()};
     const Hello back = hello_from_json(sent(to_json(hello)));
-    EXPECT_EQ(back.name, hello.name);
-    EXPECT_EQ(back.version, hello.version);
-    EXPECT_EQ(back.protocol, hello.protocol);
-    EXPECT_EQ(back.traces, hello.traces);
-    EXPECT_EQ(back.ids, hello.ids);
-    EXPECT_EQ(back.counts, hello.counts);
+    EXPECT_EQ(std::tie(back.name, back.version, back.protocol, back.traces, back.ids, back.counts),
+              std::tie(hello.name, hello.version, hello.protocol, hello.traces, hello.ids, hello.counts));
   }
 }
 
@@ -80,20 +76,16 @@ TEST(Protocol, DescriptionComesBack) {
     const ExperimentDescription back = description_from_json(sent(to_json(description)));
     EXPECT_EQ(back.variants, description.variants);
     EXPECT_EQ(dump_json(to_json(back)), dump_json(to_json(description)));
-    EXPECT_EQ(back.name, description.name);
-    EXPECT_EQ(back.summary, description.summary);
-    EXPECT_EQ(back.metric, description.metric);
-    EXPECT_EQ(back.device, description.device);
-    EXPECT_EQ(back.backends, description.backends);
-    EXPECT_EQ(back.is_limit, description.is_limit);
-    EXPECT_EQ(back.also_metrics, description.also_metrics);
-    EXPECT_EQ(back.model, description.model);
-    EXPECT_EQ(back.is_on_request, description.is_on_request);
+    EXPECT_EQ(std::tie(back.name, back.summary, back.metric, back.device),
+              std::tie(description.name, description.summary, description.metric, description.device));
+    EXPECT_EQ(std::tie(back.backends, back.is_limit, back.also_metrics),
+              std::tie(description.backends, description.is_limit, description.also_metrics));
+    EXPECT_EQ(std::tie(back.model, back.is_on_request),
+              std::tie(description.model, description.is_on_request));
     ASSERT_EQ(back.axes.size(), description.axes.size());
     for (std::size_t i = 0; i < back.axes.size(); ++i) {
-      EXPECT_EQ(back.axes[i].name, description.axes[i].name);
-      EXPECT_EQ(back.axes[i].kind, description.axes[i].kind);
-      EXPECT_EQ(back.axes[i].values, description.axes[i].values);
+      EXPECT_EQ(std::tie(back.axes[i].name, back.axes[i].kind, back.axes[i].values),
+                std::tie(description.axes[i].name, description.axes[i].kind, description.axes[i].values));
       EXPECT_EQ(back.axes[i].types, description.axes[i].types);
     }
   }
@@ -114,16 +106,10 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     spec.most_bytes = make.coin() ? 0 : make.any();
     if (make.coin()) spec.types = {AxisType::kAsWritten, AxisType::kReal};
     const CaseSpec back = case_spec_from_json(sent(to_json(spec)));
-    EXPECT_EQ(back.experiment, spec.experiment);
-    EXPECT_EQ(back.axes, spec.axes);
-    EXPECT_EQ(back.types, spec.types);
-    EXPECT_EQ(back.backend, spec.backend);
-    EXPECT_EQ(back.threads, spec.threads);
-    EXPECT_EQ(back.caches, spec.caches);
-    EXPECT_EQ(back.seed, spec.seed) << "all 64 bits";
-    EXPECT_EQ(back.variant, spec.variant);
-    EXPECT_EQ(back.keep_wrong, spec.keep_wrong);
-    EXPECT_EQ(back.most_bytes, spec.most_bytes);
+    EXPECT_EQ(std::tie(back.experiment, back.axes, back.types, back.backend, back.threads, back.caches),
+              std::tie(spec.experiment, spec.axes, spec.types, spec.backend, spec.threads, spec.caches));
+    EXPECT_EQ(std::tie(back.seed, back.variant, back.keep_wrong, back.most_bytes),
+              std::tie(spec.seed, spec.variant, spec.keep_wrong, spec.most_bytes));
   }
 }
 
@@ -146,17 +132,12 @@ TEST(Protocol, CaseInfoComesBack) {
     if (make.coin()) info.wrong = make.text();
     const PrepareReply back = prepare_reply_from_json(sent(to_json(PrepareReply{{}, info})));
     EXPECT_EQ(back.outcome.kind, Outcome::Kind::kMeasured);
-    EXPECT_EQ(back.info.work.flops, info.work.flops);
-    EXPECT_EQ(back.info.work.bytes, info.work.bytes);
-    EXPECT_EQ(back.info.work.bytes_written, info.work.bytes_written);
-    EXPECT_EQ(back.info.work.dtype, info.work.dtype);
-    EXPECT_EQ(back.info.copies, info.copies);
-    EXPECT_EQ(back.info.verified, info.verified);
-    EXPECT_EQ(back.info.max_error, info.max_error);
-    EXPECT_EQ(back.info.tolerance, info.tolerance);
-    EXPECT_EQ(back.info.sums_in, info.sums_in);
-    EXPECT_EQ(back.info.wrong, info.wrong);
-    EXPECT_EQ(back.info.inputs, info.inputs);
+    EXPECT_EQ(std::tie(back.info.work.flops, back.info.work.bytes, back.info.work.bytes_written),
+              std::tie(info.work.flops, info.work.bytes, info.work.bytes_written));
+    EXPECT_EQ(std::tie(back.info.work.dtype, back.info.copies, back.info.verified, back.info.max_error),
+              std::tie(info.work.dtype, info.copies, info.verified, info.max_error));
+    EXPECT_EQ(std::tie(back.info.tolerance, back.info.sums_in, back.info.wrong, back.info.inputs),
+              std::tie(info.tolerance, info.sums_in, info.wrong, info.inputs));
     EXPECT_EQ(back.info.notes, info.notes);
     ASSERT_EQ(back.info.metrics.size(), 1U);
     EXPECT_EQ(back.info.metrics[0].name, info.metrics[0].name);
@@ -283,13 +264,12 @@ TEST(Protocol, SampleReplyComesBack) {
     }
     const SampleReply back = sample_reply_from_json(sent(to_json(reply)));
     EXPECT_EQ(back.failure, "");
-    EXPECT_EQ(back.sample.elapsed_ns, reply.sample.elapsed_ns);
-    EXPECT_EQ(back.sample.iterations, reply.sample.iterations);
-    EXPECT_EQ(back.sample.noise.steal_ms, reply.sample.noise.steal_ms);
-    EXPECT_EQ(back.sample.noise.involuntary_switches, reply.sample.noise.involuntary_switches);
-    EXPECT_EQ(back.sample.noise.page_faults, reply.sample.noise.page_faults);
-    EXPECT_EQ(back.sample.noise.frequency_mhz, reply.sample.noise.frequency_mhz);
-    EXPECT_EQ(back.sample.device, reply.sample.device);
+    EXPECT_EQ(std::tie(back.sample.elapsed_ns, back.sample.iterations, back.sample.noise.steal_ms),
+              std::tie(reply.sample.elapsed_ns, reply.sample.iterations, reply.sample.noise.steal_ms));
+    EXPECT_EQ(std::tie(back.sample.noise.involuntary_switches, back.sample.noise.page_faults),
+              std::tie(reply.sample.noise.involuntary_switches, reply.sample.noise.page_faults));
+    EXPECT_EQ(std::tie(back.sample.noise.frequency_mhz, back.sample.device),
+              std::tie(reply.sample.noise.frequency_mhz, reply.sample.device));
   }
   EXPECT_EQ(sample_reply_from_json(sent(to_json(SampleReply{{}, "fell over"}))).failure, "fell over");
 }

@@ -11,7 +11,7 @@
 #include <new>
 #include <thread>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/base/json.h"
 #include "headroom/experiment/process_counters.h"
 #include "headroom/experiment/registry.h"
@@ -63,6 +63,14 @@ CaseSpec behaving(const std::string& how) {
   return spec;
 }
 
+Json prepare_request(int id, const std::string& how) {
+  return {{"do", "prepare"}, {"case", id}, {"spec", to_json(behaving(how))}};
+}
+
+Json sample_request(int id, std::uint64_t iterations, const char* what = "sample", int lead_in = 0) {
+  return {{"do", what}, {"case", id}, {"iterations", iterations}, {"lead_in", lead_in}};
+}
+
 Registry sample_registry() {
   Registry made;
   made.add("behave", behave).summary("as told").axis("how", {"well"});
@@ -96,12 +104,8 @@ class Served : public testing::Test {
     return next();
   }
   Json ask(const Json& request) { return said(dump_json(request)); }
-  Json prepare(int id, const std::string& how) {
-    return ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(behaving(how))}});
-  }
-  Json sample(int id, std::uint64_t iterations) {
-    return ask({{"do", "sample"}, {"case", id}, {"iterations", iterations}, {"lead_in", 0}});
-  }
+  Json prepare(int id, const std::string& how) { return ask(prepare_request(id, how)); }
+  Json sample(int id, std::uint64_t iterations) { return ask(sample_request(id, iterations)); }
   bool has_ended() {
     std::string line;
     return ours_.read_line(line, std::chrono::milliseconds(10'000)) == Channel::Status::kClosed;
@@ -144,8 +148,7 @@ TEST(Conversation, RunsWorkOfCasesOnTheServingThread) {
   for (const int id : {1, 2}) server.answer({{"do", "prepare"}, {"case", id}, {"spec", spec}});
   EXPECT_EQ(here, 2);
   const auto sample = [&](int id, int iterations) {
-    return dump_json(
-        server.answer({{"do", "sample"}, {"case", id}, {"iterations", iterations}, {"lead_in", 0}}));
+    return dump_json(server.answer(sample_request(id, iterations)));
   };
   sample(2, 1);
   sample(1, 1);
@@ -273,13 +276,12 @@ TEST(ServeTraces, OneCallIsRecordedAndTheCaseGoesOn) {
     run();
     recorded.push_back(file);
   });
-  const Json prepare{{"do", "prepare"}, {"case", 1}, {"spec", to_json(behaving("well"))}};
-  const Json sample{{"do", "sample"}, {"case", 1}, {"iterations", 1}, {"lead_in", 0}};
   const auto trace = [](int id, const char* file) {
     return Json{{"do", "trace"}, {"case", id}, {"file", file}};
   };
-  const auto said = conversation(
-      registry, {}, {prepare, trace(1, "/a.json"), trace(1, "/full/disk"), sample, trace(2, "/b.json")});
+  const auto said = conversation(registry, {},
+                                 {prepare_request(1, "well"), trace(1, "/a.json"), trace(1, "/full/disk"),
+                                  sample_request(1, 1), trace(2, "/b.json")});
   ASSERT_EQ(said.size(), 6U);
   EXPECT_TRUE(hello_from_json(said[0]).traces);
   EXPECT_EQ(said[2].at("traced"), "/a.json");
@@ -296,12 +298,10 @@ TEST(ServeTraces, ACallThatThrowsWhileItIsRecordedIsNotRecorded) {
     run();
     written = true;
   });
-  const Json sample{{"do", "sample"}, {"case", 1}, {"iterations", 1}, {"lead_in", 0}};
-  const auto said =
-      conversation(registry, {},
-                   {{{"do", "prepare"}, {"case", 1}, {"spec", to_json(behaving("throws in sample"))}},
-                    sample,
-                    {{"do", "trace"}, {"case", 1}, {"file", "/a.json"}}});
+  const auto said = conversation(registry, {},
+                                 {prepare_request(1, "throws in sample"),
+                                  sample_request(1, 1),
+                                  {{"do", "trace"}, {"case", 1}, {"file", "/a.json"}}});
   ASSERT_EQ(said.size(), 4U);
   EXPECT_EQ(said[3].at("untraced"), "boom in sample");
   EXPECT_FALSE(written);
@@ -331,29 +331,24 @@ TEST(ServeCounts, IterationsOfACaseAreCountedOnItsOwnThreadAndItGoesOn) {
   CaseSpec spec;
   spec.experiment = "spin";
   server.answer({{"do", "prepare"}, {"case", 1}, {"spec", to_json(spec)}});
-  const Json count{{"do", "count"}, {"case", 1}, {"iterations", 10}, {"lead_in", 2}};
-  const CountReply counted = count_reply_from_json(server.answer(count));
+  const CountReply counted = count_reply_from_json(server.answer(sample_request(1, 10, "count", 2)));
   EXPECT_EQ(counted.failure, "");
   EXPECT_EQ(calls, 12U) << "the lead-in comes first";
   ASSERT_TRUE(counted.counts.instructions);
   // CPU time, which excludes other processes.
   EXPECT_GT(*counted.counts.instructions, 0.2e6) << "ns of task clock";
   EXPECT_LT(*counted.counts.instructions, 100e6);
-  const Json sample{{"do", "sample"}, {"case", 1}, {"iterations", 1}, {"lead_in", 0}};
-  EXPECT_GT(sample_reply_from_json(server.answer(sample)).sample.elapsed_ns, 2e5);
+  EXPECT_GT(sample_reply_from_json(server.answer(sample_request(1, 1))).sample.elapsed_ns, 2e5);
 }
 
 TEST(ServeCounts, WhatCannotBeCountedIsSaid) {
   Registry registry = sample_registry();
   RegistryServer server(registry, ProcessCounters(linux_counters(), {}, {}));
   EXPECT_FALSE(server.counts());
-  server.answer({{"do", "prepare"}, {"case", 1}, {"spec", to_json(behaving("throws in sample"))}});
-  const auto count = [&](int lead_in) {
-    return server.answer({{"do", "count"}, {"case", 1}, {"iterations", 1}, {"lead_in", lead_in}});
-  };
-  EXPECT_EQ(count_reply_from_json(count(1)).failure, "boom in sample");
-  EXPECT_THROW(server.answer({{"do", "count"}, {"case", 1}, {"iterations", 0}, {"lead_in", 0}}), Error);
-  EXPECT_THROW(server.answer({{"do", "count"}, {"case", 9}, {"iterations", 1}, {"lead_in", 0}}), Error);
+  server.answer(prepare_request(1, "throws in sample"));
+  EXPECT_EQ(count_reply_from_json(server.answer(sample_request(1, 1, "count", 1))).failure, "boom in sample");
+  EXPECT_THROW(server.answer(sample_request(1, 0, "count")), Error);
+  EXPECT_THROW(server.answer(sample_request(9, 1, "count")), Error);
 }
 
 TEST(ServeArguments, AreTakenBeforeTheGreeting) {
@@ -396,12 +391,7 @@ TEST_F(Served, EndsWhenTheOtherSideIsGone) {
 
 std::string inherited_error(const char* value) {
   setenv(kSocketVariable, value, 1);
-  std::string text = "accepted";
-  try {
-    inherited_channel();
-  } catch (const Error& error) {
-    text = error.what();
-  }
+  const std::string text = test::message_of([] { inherited_channel(); });
   unsetenv(kSocketVariable);
   return text;
 }
