@@ -300,9 +300,9 @@ std::vector<std::string> histories() {
   return seeds;
 }
 
-std::vector<std::string> traces(std::initializer_list<const char*> names) {
+std::vector<std::string> traces(std::string_view names) {
   std::vector<std::string> texts;
-  for (const char* name : names)
+  for (const std::string& name : split(names, ' '))
     texts.push_back(read_file(fs::path(HEADROOM_TEST_DATA) / "trace" / "formats" / name));
   return texts;
 }
@@ -331,22 +331,14 @@ std::span<const Input> inputs() {
       Input{"option", take_option, options},
       Input{"gguf", take_gguf, gguf_files},
       Input{"safetensors", take_safetensors, safetensors_files},
-      Input{"perfetto", take_trace,
-            [] {
-              return traces({"kineto.pftrace", "rocprofv3.pftrace"});
-            }},
-      Input{"xplane", take_trace,
-            [] {
-              return traces({"gpu.xplane.pb", "jax_cpu.xplane.pb"});
-            }},
-      Input{"nsight", take_trace, [] { return traces({"nsight.sqlite"}); }},
+      Input{"perfetto", take_trace, [] { return traces("kineto.pftrace rocprofv3.pftrace"); }},
+      Input{"xplane", take_trace, [] { return traces("gpu.xplane.pb jax_cpu.xplane.pb"); }},
+      Input{"nsight", take_trace, [] { return traces("nsight.sqlite"); }},
       Input{"memory_snapshot", take_trace,
-            [] {
-              return traces({"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"});
-            }},
-      Input{"rocprof", take_trace, [] { return traces({"rocprofv3.json"}); }},
-      Input{"chakra", take_trace, [] { return traces({"chakra.et"}); }},
-      Input{"pytorch_execution", take_trace, [] { return traces({"pytorch_execution.json"}); }}};
+            [] { return traces("snapshot_protocol2.pickle snapshot_protocol5.pickle"); }},
+      Input{"rocprof", take_trace, [] { return traces("rocprofv3.json"); }},
+      Input{"chakra", take_trace, [] { return traces("chakra.et"); }},
+      Input{"pytorch_execution", take_trace, [] { return traces("pytorch_execution.json"); }}};
   return all;
 }
 
