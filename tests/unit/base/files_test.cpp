@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "../error_message.h"
+#include "../file_tree.h"
 #include "headroom/base/files.h"
 
 namespace headroom {
@@ -23,13 +24,6 @@ using namespace testing;
 
 class FilesTest : public testing::Test {
  protected:
-  FilesTest() {
-    std::string pattern = (fs::temp_directory_path() / "headroom-files-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw Error("no temporary folder");
-    folder_ = pattern;
-  }
-  ~FilesTest() override { fs::remove_all(folder_); }
-
   std::size_t entries() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
@@ -39,7 +33,8 @@ class FilesTest : public testing::Test {
     return info.st_mode & 07777;
   }
 
-  fs::path folder_;
+  const FileTree tree_;
+  const fs::path folder_ = tree_.root();
 };
 
 TEST_F(FilesTest, WritesAndReadsBack) {

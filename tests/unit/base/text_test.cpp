@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -209,12 +209,9 @@ TEST(Secrets, WhatIsNoneStays) {
 }
 
 TEST(WithContext, PutsTheContextInFront) {
-  try {
-    with_context("reading 'a.toml'", [] { throw Error("line 3: no value"); });
-    FAIL() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "reading 'a.toml': line 3: no value");
-  }
+  const auto fails = [] { throw Error("line 3: no value"); };
+  EXPECT_EQ(test::message_of([&] { with_context("reading 'a.toml'", fails); }),
+            "reading 'a.toml': line 3: no value");
 }
 
 TEST(WithContext, GivesBackWhatTheBodyGives) {
