@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -11,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "../file_tree.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/files/compressed_file.h"
@@ -24,14 +24,11 @@ using namespace testing;
 
 class FileWriterTest : public testing::Test {
  protected:
-  FileWriterTest() : folder_(fs::temp_directory_path() / ("headroom-writer-" + std::to_string(::getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~FileWriterTest() override { fs::remove_all(folder_); }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
-  fs::path folder_;
+  const FileTree tree_;
+  const fs::path folder_ = tree_.root();
 };
 
 TEST_F(FileWriterTest, PacksByTheEndingOfTheName) {
@@ -111,13 +108,15 @@ TEST_F(FileWriterTest, SaysWhatCannotBeWritten) {
 
 class JournalTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "journal_test.XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
+  fs::path two_lines() const {
+    Journal journal(folder_);
+    journal.append("first");
+    journal.append("second");
+    return journal.path();
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
-  fs::path folder_;
+  const FileTree tree_;
+  const fs::path folder_ = tree_.root();
 };
 
 TEST_F(JournalTest, GivesBackWhatWasAppended) {
@@ -157,13 +156,7 @@ TEST_F(JournalTest, IsKnownToRunWhoeverLooksMeanwhile) {
 }
 
 TEST_F(JournalTest, EveryCutLeavesTheLinesBeforeIt) {
-  fs::path path;
-  {
-    Journal journal(folder_);
-    journal.append("first");
-    journal.append("second");
-    path = journal.path();
-  }
+  const fs::path path = two_lines();
   const std::string whole = read_file(path);
   const std::size_t first = whole.find('\n') + 1;
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -176,13 +169,7 @@ TEST_F(JournalTest, EveryCutLeavesTheLinesBeforeIt) {
 }
 
 TEST_F(JournalTest, NoFlippedBitIsTakenForALine) {
-  fs::path path;
-  {
-    Journal journal(folder_);
-    journal.append("first");
-    journal.append("second");
-    path = journal.path();
-  }
+  const fs::path path = two_lines();
   const std::string whole = read_file(path);
   for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string flipped = whole;
