@@ -45,18 +45,27 @@ TEST(ExactAttention, IsAWeightedMeanOfValues) {
                           DoubleNear(share + 3 * (1 - share), 1e-12)));
 }
 
-LlmConfig small(std::size_t experts) {
+LlmConfig small_weights(const std::string& dtype, std::size_t experts = 1) {
   LlmConfig config;
   config.model = "small";
-  config.dtype = "bf16";
+  config.dtype = dtype;
   config.layers = 2;
-  config.dim = 16;
-  config.heads = 4;
+  config.dim = 48;
+  config.heads = 6;
   config.kv_heads = 2;
-  config.hidden = 24;
-  config.vocab = 50;
+  config.hidden = 100;
+  config.vocab = 301;
   config.experts = experts;
   config.chosen = experts > 1 ? 2 : 1;
+  return config;
+}
+
+LlmConfig small(std::size_t experts) {
+  LlmConfig config = small_weights("bf16", experts);
+  config.dim = 16;
+  config.heads = 4;
+  config.hidden = 24;
+  config.vocab = 50;
   return config;
 }
 
@@ -151,21 +160,6 @@ TEST(ExactToken, BehindWhatIsKeptIsTheTokenOfTheWholeSequence) {
   EXPECT_LT(distance(), 0.03);
   rounded.values[3][1] = to_bf16(9);
   EXPECT_GT(distance(), 0.1) << "what is kept must matter";
-}
-
-LlmConfig small_weights(const std::string& dtype, std::size_t experts = 1) {
-  LlmConfig config;
-  config.model = "small_weights";
-  config.dtype = dtype;
-  config.layers = 2;
-  config.dim = 48;
-  config.heads = 6;
-  config.kv_heads = 2;
-  config.hidden = 100;
-  config.vocab = 301;
-  config.experts = experts;
-  config.chosen = experts > 1 ? 2 : 1;
-  return config;
 }
 
 TEST(LlmConfig, CountsWhatGptFastCounts) {

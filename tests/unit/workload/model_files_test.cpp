@@ -11,6 +11,7 @@
 
 #include "../error_message.h"
 #include "../model_bytes.h"
+#include "headroom/base/files.h"
 #include "headroom/experiment/bf16.h"
 #include "headroom/workload/llm_file.h"
 #include "headroom/workload/llm_model.h"
@@ -22,46 +23,47 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace testing;
+using namespace model_bytes;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
+fs::path write_in(const fs::path& folder, const std::string& name, const std::string& text) {
+  std::ofstream(folder / name, std::ios::binary) << text;
+  return folder / name;
+}
+
 class ModelFiles : public testing::Test {
  protected:
-  ModelFiles() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~ModelFiles() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return folder_ / name;
+    return write_in(folder_, name, text);
+  }
+  LlmFile open_tensors(const std::vector<Tensor>& tensors) const {
+    return open_llm_file(write("a.gguf", gguf(llama_metadata(sizes_), tensors)));
   }
   std::string message(const fs::path& path) const {
     return test::message_of([&] { open_llm_file(path); });
   }
   template <typename Change>
   std::string message_of_changed(Change&& change) const {
-    std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
+    std::vector<Tensor> tensors = llama_tensors(sizes_, 30, true);
     change(tensors);
-    return message(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+    return message(write("a.gguf", gguf(llama_metadata(sizes_), tensors)));
   }
 
-  const fs::path folder_ =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
-  const model_bytes::Sizes sizes_;
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
+  const Sizes sizes_;
 };
 
 std::string whole_gguf(std::uint32_t type = 30) {
-  return model_bytes::gguf(model_bytes::llama_metadata({}), model_bytes::llama_tensors({}, type, true));
+  return gguf(llama_metadata({}), llama_tensors({}, type, true));
 }
 
 TEST(Gguf, SaysWhatIsInIt) {
   for (const std::uint32_t version : {2U, 3U}) {
-    const std::string text =
-        model_bytes::gguf(model_bytes::llama_metadata({}), model_bytes::llama_tensors({}, 8, true), version);
+    const std::string text = gguf(llama_metadata({}), llama_tensors({}, 8, true), version);
     const StoredModel model = parse_gguf(bytes_of(text), "a.gguf");
     EXPECT_EQ(model.tensors.size(), 2 * 9 + 3U);
     const StoredTensor* key = model.find("blk.1.attn_k.weight");
@@ -77,9 +79,7 @@ TEST(Gguf, SaysWhatIsInIt) {
 }
 
 TEST(Gguf, CutAnywhereIsRefusedWithASentence) {
-  const std::string whole =
-      model_bytes::gguf(model_bytes::llama_metadata({}),
-                        {model_bytes::tensor("a", {2, 3}, 0, 1), model_bytes::tensor("b", {4}, 0, 1)});
+  const std::string whole = gguf(llama_metadata({}), {tensor("a", {2, 3}, 0, 1), tensor("b", {4}, 0, 1)});
   EXPECT_NO_THROW(parse_gguf(bytes_of(whole), "a.gguf"));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const std::string cut = whole.substr(0, size);
@@ -107,10 +107,10 @@ TEST(Gguf, AbsurdSizesAreRefused) {
        {std::vector{most}, std::vector{most, most},
         std::vector{std::uint64_t{1} << 33, std::uint64_t{1} << 33}, std::vector<std::uint64_t>{0, 4},
         std::vector<std::uint64_t>{}, std::vector<std::uint64_t>(5, 1)}) {
-    const std::string text = model_bytes::gguf({}, {{"t", shape, 0, "0123456789abcdef"}});
+    const std::string text = gguf({}, {{"t", shape, 0, "0123456789abcdef"}});
     EXPECT_THROW(parse_gguf(bytes_of(text), "a.gguf"), Error);
   }
-  const std::string odd = model_bytes::gguf({}, {{"t", {2, 33}, 8, std::string(136, 'a')}});
+  const std::string odd = gguf({}, {{"t", {2, 33}, 8, std::string(136, 'a')}});
   EXPECT_THAT(test::message_of([&] { parse_gguf(bytes_of(odd), "a.gguf"); }),
               HasSubstr("tensor 't' [2,33] of Q8_0 is impossible"));
 }
@@ -120,18 +120,16 @@ TEST(Gguf, OtherFilesAreNamed) {
     return test::message_of([&] { parse_gguf(bytes_of(text), "a.gguf"); });
   };
   EXPECT_THAT(message_of("PK\x03\x04 something"), HasSubstr("this is not a GGUF file"));
-  EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 1)), HasSubstr("GGUF version 1 is not supported"));
-  EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 0x03000000)), HasSubstr("big-endian"));
-  EXPECT_THAT(message_of(model_bytes::gguf({}, {{"t", {1}, 11, "x"}})),
+  EXPECT_THAT(message_of(gguf({}, {}, 1)), HasSubstr("GGUF version 1 is not supported"));
+  EXPECT_THAT(message_of(gguf({}, {}, 0x03000000)), HasSubstr("big-endian"));
+  EXPECT_THAT(message_of(gguf({}, {{"t", {1}, 11, "x"}})),
               AllOf(HasSubstr("tensor 't'"), HasSubstr("type Q3_K, ggml's type 11, which is not supported")));
-  EXPECT_THAT(message_of(model_bytes::gguf(
-                  {}, {model_bytes::tensor("t", {1}, 0, 1), model_bytes::tensor("t", {1}, 0, 1)})),
+  EXPECT_THAT(message_of(gguf({}, {tensor("t", {1}, 0, 1), tensor("t", {1}, 0, 1)})),
               HasSubstr("tensor 't' appears twice"));
 }
 
 TEST(Safetensors, CutAnywhereIsRefusedWithASentence) {
-  const std::string whole = model_bytes::safetensors(
-      {model_bytes::tensor("a", {2, 3}, 0, 1), model_bytes::tensor("b", {4}, 30, 1)});
+  const std::string whole = safetensors({tensor("a", {2, 3}, 0, 1), tensor("b", {4}, 30, 1)});
   const StoredModel model = parse_safetensors(bytes_of(whole), "a.safetensors");
   EXPECT_THAT(model.find("a")->shape, ElementsAre(2, 3));
   EXPECT_EQ(model.find("b")->type, StoredType::kBf16);
@@ -145,7 +143,7 @@ TEST(Safetensors, CutAnywhereIsRefusedWithASentence) {
 TEST(Safetensors, WhatCannotBeIsRefused) {
   const auto message_of = [](const std::string& header) {
     std::string text;
-    model_bytes::append(text, std::uint64_t{header.size()});
+    append(text, std::uint64_t{header.size()});
     text += header + "01234567";
     return test::message_of([&] { parse_safetensors(bytes_of(text), "a.safetensors"); });
   };
@@ -164,34 +162,33 @@ TEST(Safetensors, WhatCannotBeIsRefused) {
 }
 
 TEST_F(ModelFiles, AGgufAndSafetensorsOfTheSameModelGiveTheSameLogits) {
-  const std::string config = model_bytes::config_json(sizes_, "qwen2");
+  const std::string config = config_json(sizes_, "qwen2");
   fs::create_directories(folder_ / "hub");
-  std::vector<model_bytes::Tensor> stored = model_bytes::llama_tensors(sizes_, 30, false);
+  std::vector<Tensor> stored = llama_tensors(sizes_, 30, false);
   for (std::uint64_t layer = 0; layer < sizes_.layers; ++layer) {
     for (const auto& [part, rows] : {std::pair{"q", 64U}, std::pair{"k", 32U}, std::pair{"v", 32U}})
-      stored.push_back(model_bytes::tensor(fmt::format("model.layers.{}.self_attn.{}_proj.bias", layer, part),
-                                           {rows}, 0, 1));
+      stored.push_back(
+          tensor(fmt::format("model.layers.{}.self_attn.{}_proj.bias", layer, part), {rows}, 0, 1));
   }
-  std::vector<model_bytes::Tensor> renamed = model_bytes::llama_tensors(sizes_, 30, true);
+  std::vector<Tensor> renamed = llama_tensors(sizes_, 30, true);
   for (std::size_t i = 0; i < renamed.size(); ++i) renamed[i].bytes = stored[i].bytes;
   const char* const biases[] = {"attn_q", "attn_k", "attn_v"};
   for (std::size_t i = renamed.size(); i < stored.size(); ++i) {
     const std::size_t bias = i - (2 * 9 + 3);
-    model_bytes::Tensor one = stored[i];
+    Tensor one = stored[i];
     one.name = fmt::format("blk.{}.{}.bias", bias / 3, biases[bias % 3]);
     renamed.push_back(one);
   }
   write("hub/config.json", config);
-  write("hub/model-1.safetensors", model_bytes::safetensors({stored.begin(), stored.begin() + 5}));
-  write("hub/model-2.safetensors", model_bytes::safetensors({stored.begin() + 5, stored.end()}));
+  write("hub/model-1.safetensors", safetensors({stored.begin(), stored.begin() + 5}));
+  write("hub/model-2.safetensors", safetensors({stored.begin() + 5, stored.end()}));
   std::string map;
   for (std::size_t i = 0; i < stored.size(); ++i)
     map += fmt::format("{}\"{}\":\"model-{}.safetensors\"", i > 0 ? "," : "", stored[i].name, i < 5 ? 1 : 2);
   write("hub/model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
-  const fs::path gguf =
-      write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_, "qwen2"), renamed));
+  const fs::path path = write("a.gguf", gguf(llama_metadata(sizes_, "qwen2"), renamed));
 
-  const LlmFile hub = open_llm_file(folder_ / "hub"), packed = open_llm_file(gguf);
+  const LlmFile hub = open_llm_file(folder_ / "hub"), packed = open_llm_file(path);
   EXPECT_EQ(hub.config.model, "hub");
   EXPECT_EQ(packed.config.model, "a");
   EXPECT_TRUE(packed.config.has_bias);
@@ -208,9 +205,9 @@ TEST_F(ModelFiles, AGgufAndSafetensorsOfTheSameModelGiveTheSameLogits) {
 }
 
 TEST_F(ModelFiles, HalvesOfHeadsComeToLieSideBySide) {
-  const auto stored = model_bytes::llama_tensors(sizes_, 30, false);
-  write("config.json", model_bytes::config_json(sizes_));
-  const LlmFile file = open_llm_file(write("model.safetensors", model_bytes::safetensors(stored)));
+  const auto stored = llama_tensors(sizes_, 30, false);
+  write("config.json", config_json(sizes_));
+  const LlmFile file = open_llm_file(write("model.safetensors", safetensors(stored)));
   const LlmWeights weights = load_llm_weights(file, 1, fresh_threads(1));
   const std::size_t row_bytes = 64 * 2, width = 16;
   const auto row = [&](std::size_t index) { return weights.layer(0).qkv.weights + index * row_bytes; };
@@ -240,12 +237,11 @@ TEST_F(ModelFiles, BlocksStayAsTheyAre) {
 }
 
 TEST_F(ModelFiles, QueriesKeysAndValuesOfSeveralTypesLieByThemselves) {
-  std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 8, true);
-  for (model_bytes::Tensor& one : tensors) {
-    if (one.name == "blk.0.attn_v.weight") one = model_bytes::tensor(one.name, one.shape, 2, 1);
+  std::vector<Tensor> tensors = llama_tensors(sizes_, 8, true);
+  for (Tensor& one : tensors) {
+    if (one.name == "blk.0.attn_v.weight") one = tensor(one.name, one.shape, 2, 1);
   }
-  const LlmFile file =
-      open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+  const LlmFile file = open_tensors(tensors);
   EXPECT_EQ(file.config.formats_of(0).qkv, LlmFormat::kInt8Blocks);
   EXPECT_EQ(file.config.formats_of(0).value, LlmFormat::kInt4Blocks);
   EXPECT_TRUE(file.config.formats_of(1).has_one_qkv());
@@ -272,12 +268,11 @@ TEST_F(ModelFiles, QueriesKeysAndValuesOfSeveralTypesLieByThemselves) {
 }
 
 TEST_F(ModelFiles, HeadsMayHaveASizeOfTheirOwn) {
-  model_bytes::Sizes sizes;
+  Sizes sizes;
   sizes.head = 24;  // 4 of them are wider than the model
-  std::vector<model_bytes::Tensor> stored = model_bytes::llama_tensors(sizes, 30, false),
-                                   renamed = model_bytes::llama_tensors(sizes, 30, true);
-  write("config.json", model_bytes::config_json(sizes));
-  const LlmFile hub = open_llm_file(write("model.safetensors", model_bytes::safetensors(stored)));
+  std::vector<Tensor> stored = llama_tensors(sizes, 30, false), renamed = llama_tensors(sizes, 30, true);
+  write("config.json", config_json(sizes));
+  const LlmFile hub = open_llm_file(write("model.safetensors", safetensors(stored)));
   EXPECT_EQ(hub.config.head_dim(), 24U);
   EXPECT_EQ(hub.config.qkv_rows(), 4U * 24 + 2 * 2 * 24);
   const Team team = fresh_threads(2);
@@ -286,46 +281,45 @@ TEST_F(ModelFiles, HeadsMayHaveASizeOfTheirOwn) {
   EXPECT_EQ(weights.layer(0).out.columns, 96U);
   EXPECT_EQ(exact_logits(team, weights, tokens).logits.size(), 50U);
   const auto logits = [&](std::uint64_t head) {
-    model_bytes::Sizes same;
+    Sizes same;
     same.head = head;
     const LlmFile file =
-        open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(same),
-                                                        model_bytes::llama_tensors(same, 30, true))));
+        open_llm_file(write("a.gguf", gguf(llama_metadata(same), llama_tensors(same, 30, true))));
     return exact_logits(team, load_llm_weights(file, 2, team), tokens).logits;
   };
   EXPECT_EQ(logits(16), logits(0));
   const auto message_with = [&](const char* key, std::uint32_t value) {
-    model_bytes::Metadata metadata = model_bytes::llama_metadata(sizes);
+    Metadata metadata = llama_metadata(sizes);
     metadata.number(key, value);
-    return message(write("b.gguf", model_bytes::gguf(metadata, renamed)));
+    return message(write("b.gguf", gguf(metadata, renamed)));
   };
   EXPECT_THAT(message_with("llama.attention.value_length", 16),
               HasSubstr("keys of 24 numbers and values of 16"));
   EXPECT_THAT(message_with("llama.rope.dimension_count", 12), HasSubstr("12 of the 24 numbers of each head"));
   EXPECT_EQ(message_with("llama.attention.value_length", 24), "nothing was thrown");
-  EXPECT_THAT(message(write("c.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), renamed))),
+  EXPECT_THAT(message(write("c.gguf", gguf(llama_metadata(sizes_), renamed))),
               AllOf(HasSubstr("tensor 'blk.0.attn_q.weight' [96,64] of BF16"), HasSubstr("require [64,64]")));
 }
 
 /// Named and numbered like llama-gguf-split's.
-std::vector<std::string> shards_of(const std::vector<model_bytes::Tensor>& tensors, std::uint32_t count) {
+std::vector<std::string> shards_of(const std::vector<Tensor>& tensors, std::uint32_t count) {
   std::vector<std::string> files;
   const std::size_t each = (tensors.size() + count - 1) / count;
   for (std::uint32_t number = 0; number < count; ++number) {
-    model_bytes::Metadata metadata = number == 0 ? model_bytes::llama_metadata({}) : model_bytes::Metadata();
+    Metadata metadata = number == 0 ? llama_metadata({}) : Metadata();
     metadata.number("split.no", number);
     metadata.number("split.count", count);
     metadata.number("split.tensors.count", static_cast<std::uint32_t>(tensors.size()));
     const auto begin = tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), number * each)),
                end = tensors.begin() +
                      static_cast<std::ptrdiff_t>(std::min(tensors.size(), (number + 1) * each));
-    files.push_back(model_bytes::gguf(metadata, {begin, end}));
+    files.push_back(gguf(metadata, {begin, end}));
   }
   return files;
 }
 
 TEST_F(ModelFiles, AllShardsOfASplitGgufAreReadFromAnyOfThem) {
-  const auto tensors = model_bytes::llama_tensors(sizes_, 8, true);
+  const auto tensors = llama_tensors(sizes_, 8, true);
   const std::vector<std::string> files = shards_of(tensors, 3);
   for (std::size_t i = 0; i < 3; ++i) write(fmt::format("m-{:05}-of-00003.gguf", i + 1), files[i]);
   const LlmFile whole = open_llm_file(write("m.gguf", whole_gguf(8)));
@@ -342,7 +336,7 @@ TEST_F(ModelFiles, AllShardsOfASplitGgufAreReadFromAnyOfThem) {
 }
 
 TEST_F(ModelFiles, ShardsThatAreNotAllThereAreNamed) {
-  const std::vector<std::string> files = shards_of(model_bytes::llama_tensors(sizes_, 8, true), 3);
+  const std::vector<std::string> files = shards_of(llama_tensors(sizes_, 8, true), 3);
   const fs::path first = write("m-00001-of-00003.gguf", files[0]);
   EXPECT_THAT(message(first), AllOf(HasSubstr("is shard 1 of 3 of a model"),
                                     HasSubstr("m-00002-of-00003.gguf' is missing"), HasSubstr("merge them")));
@@ -353,29 +347,28 @@ TEST_F(ModelFiles, ShardsThatAreNotAllThereAreNamed) {
   write("m-00003-of-00003.gguf", files[2]);
   EXPECT_THAT(message(first), HasSubstr("says shard 1 of 3, but its name says 2 of 3"));
   write("m-00002-of-00003.gguf", files[1]);
-  write("m-00003-of-00003.gguf", shards_of({model_bytes::tensor("t", {32}, 0, 1)}, 3)[2]);
+  write("m-00003-of-00003.gguf", shards_of({tensor("t", {32}, 0, 1)}, 3)[2]);
   EXPECT_THAT(message(first), HasSubstr("one belongs to another model"));
 }
 
 TEST_F(ModelFiles, OtherBlocksOfThirtyTwoBecomeBf16) {
   for (const auto& [type, name, bytes] :
        {std::tuple{3U, "Q4_1", 20U}, {6U, "Q5_0", 22U}, {7U, "Q5_1", 24U}}) {
-    std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
-    for (model_bytes::Tensor& one : tensors) {
+    std::vector<Tensor> tensors = llama_tensors(sizes_, 30, true);
+    for (Tensor& one : tensors) {
       if (one.shape.size() < 2) continue;
       one.type = type;
       const std::size_t blocks = one.bytes.size() / 2 / 32;
       one.bytes.clear();
       for (std::size_t i = 0; i < blocks; ++i) {
         std::string block;
-        model_bytes::append(block, std::uint16_t{0x2400});  // 2^-6
-        if (type != 6) model_bytes::append(block, std::uint16_t{0xa400});
+        append(block, std::uint16_t{0x2400});  // 2^-6
+        if (type != 6) append(block, std::uint16_t{0xa400});
         while (block.size() < bytes) block += static_cast<char>(block.size() * 37 + i);
         one.bytes += block;
       }
     }
-    const LlmFile file =
-        open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+    const LlmFile file = open_tensors(tensors);
     EXPECT_EQ(file.stored, name);
     EXPECT_EQ(file.config.formats_of(0).qkv, LlmFormat::kBf16);
     const StoredTensor* stored = file.model.find("blk.0.ffn_down.weight");
@@ -388,22 +381,20 @@ TEST_F(ModelFiles, OtherBlocksOfThirtyTwoBecomeBf16) {
 }
 
 TEST_F(ModelFiles, WithoutAnOutputTheEmbeddingIsTheOutput) {
-  std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
+  std::vector<Tensor> tensors = llama_tensors(sizes_, 30, true);
   tensors.pop_back();
-  const LlmFile file =
-      open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+  const LlmFile file = open_tensors(tensors);
   const LlmWeights weights = load_llm_weights(file, 2, fresh_threads(1));
   EXPECT_EQ(std::memcmp(weights.output().weights, weights.embedding(0), 50 * 64 * 2), 0);
 }
 
 TEST_F(ModelFiles, WrongShapesAndMissingTensorsAreNamed) {
-  const auto of_tensor = [](std::vector<model_bytes::Tensor>& tensors,
-                            const char* name) -> model_bytes::Tensor& {
-    return *std::ranges::find(tensors, name, &model_bytes::Tensor::name);
+  const auto of_tensor = [](std::vector<Tensor>& tensors, const char* name) -> Tensor& {
+    return *std::ranges::find(tensors, name, &Tensor::name);
   };
   EXPECT_THAT(message_of_changed([&](auto& tensors) {
                 auto& wrong = of_tensor(tensors, "blk.1.ffn_down.weight");
-                wrong = model_bytes::tensor(wrong.name, {64, 64}, 30, 1);
+                wrong = tensor(wrong.name, {64, 64}, 30, 1);
               }),
               AllOf(HasSubstr("tensor 'blk.1.ffn_down.weight' [64,64] of BF16 at byte "),
                     HasSubstr("require [64,96]")));
@@ -415,24 +406,22 @@ TEST_F(ModelFiles, WrongShapesAndMissingTensorsAreNamed) {
 }
 
 TEST_F(ModelFiles, OtherModelsAreRefused) {
-  const auto message_of = [&](model_bytes::Metadata metadata) {
-    return message(
-        write("a.gguf", model_bytes::gguf(metadata, model_bytes::llama_tensors(sizes_, 30, true))));
+  const auto message_of = [&](Metadata metadata) {
+    return message(write("a.gguf", gguf(metadata, llama_tensors(sizes_, 30, true))));
   };
-  EXPECT_THAT(message_of(model_bytes::llama_metadata(sizes_, "mamba")),
-              HasSubstr("unsupported architecture 'mamba'"));
-  model_bytes::Metadata scaled = model_bytes::llama_metadata(sizes_);
+  EXPECT_THAT(message_of(llama_metadata(sizes_, "mamba")), HasSubstr("unsupported architecture 'mamba'"));
+  Metadata scaled = llama_metadata(sizes_);
   scaled.text("llama.rope.scaling.type", "longrope");
   EXPECT_THAT(message_of(scaled), HasSubstr("the rotation is scaled as 'longrope'"));
-  model_bytes::Metadata experts = model_bytes::llama_metadata(sizes_);
+  Metadata experts = llama_metadata(sizes_);
   experts.number("llama.expert_count", 1);
   experts.number("llama.expert_used_count", 1);
   EXPECT_THAT(message_of(experts), HasSubstr("the model has one expert"));
-  model_bytes::Sizes odd = sizes_;
+  Sizes odd = sizes_;
   odd.heads = 7;
-  EXPECT_THAT(message_of(model_bytes::llama_metadata(odd)), HasSubstr("the heads do not divide dim"));
+  EXPECT_THAT(message_of(llama_metadata(odd)), HasSubstr("the heads do not divide dim"));
   odd.heads = 0xffffffff;
-  EXPECT_THAT(message_of(model_bytes::llama_metadata(odd)), HasSubstr("it must be a whole number from 1 to"));
+  EXPECT_THAT(message_of(llama_metadata(odd)), HasSubstr("it must be a whole number from 1 to"));
   EXPECT_THAT(test::message_of([] { describe_llm_json(R"({"model_type":"gpt2"})", "config.json"); }),
               HasSubstr("'gpt2'"));
   EXPECT_THAT(test::message_of([] { describe_llm_json("[]", "config.json"); }),
@@ -468,14 +457,13 @@ TEST(RotaryScaling, FactorsAreThoseOfTheModelsLibraries) {
 }
 
 TEST_F(ModelFiles, ScaledRotationsAreReadAsTheyAreDeclared) {
-  model_bytes::Metadata metadata = model_bytes::llama_metadata(sizes_);
+  Metadata metadata = llama_metadata(sizes_);
   metadata.text("llama.rope.scaling.type", "yarn");
   metadata.number("llama.rope.scaling.factor", 4);
   metadata.number("llama.rope.scaling.original_context_length", 64);
-  const LlmFile packed = open_llm_file(
-      write("a.gguf", model_bytes::gguf(metadata, model_bytes::llama_tensors(sizes_, 30, true))));
+  const LlmFile packed = open_llm_file(write("a.gguf", gguf(metadata, llama_tensors(sizes_, 30, true))));
   const auto of_json = [&](const std::string& rope) {
-    std::string text = model_bytes::config_json(sizes_);
+    std::string text = config_json(sizes_);
     const std::string none = R"("rope_scaling":null)";
     return describe_llm_json(text.replace(text.find(none), none.size(), rope), "config.json").config;
   };
@@ -519,7 +507,7 @@ TEST_F(ModelFiles, PathsThatHoldNoModelAreNamed) {
   EXPECT_THAT(message(folder_ / "nothing.gguf"), HasSubstr("there is no such file or folder"));
   EXPECT_THAT(message(folder_), HasSubstr("there is no config.json"));
   EXPECT_THAT(message(write("empty.gguf", "")), HasSubstr("is empty"));
-  write("config.json", model_bytes::config_json(sizes_));
+  write("config.json", config_json(sizes_));
   EXPECT_THAT(message(folder_), HasSubstr("has neither model.safetensors nor"));
   write("model.safetensors.index.json", R"({"weight_map":{"a":"../../etc/passwd"}})");
   EXPECT_THAT(message(folder_), HasSubstr("is in no file of this folder"));
@@ -528,8 +516,8 @@ TEST_F(ModelFiles, PathsThatHoldNoModelAreNamed) {
 TEST(StoredTypes, NumbersAreThoseOfGgml) {
   // Q4_K of scale 0.5, minimum 0.25: factors 1 to 8 and minima 8 to 15, the last with upper bits of 2 and 1.
   std::string block;
-  model_bytes::append(block, std::uint16_t{0x3800});
-  model_bytes::append(block, std::uint16_t{0x3400});
+  append(block, std::uint16_t{0x3800});
+  append(block, std::uint16_t{0x3400});
   for (const unsigned packed : {1U, 2U, 3U, 4U | 2U << 6U, 8U, 9U, 10U, 11U | 1U << 6U, 5U | 12U << 4U,
                                 6U | 13U << 4U, 7U | 14U << 4U, 8U | 15U << 4U})
     block += static_cast<char>(packed);
@@ -555,7 +543,7 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
   for (std::size_t i = 0; i < 128; ++i) block += static_cast<char>(i % 16 | (15 - i % 16) << 4U);
   block.append(64, static_cast<char>(0xaa));
   for (int i = 1; i <= 16; ++i) block += static_cast<char>(i);
-  model_bytes::append(block, std::uint16_t{0x3800});
+  append(block, std::uint16_t{0x3800});
   dequantise(StoredType::kQ6Super, bytes_of(block).data(), values);
   EXPECT_EQ(values[3], 0.5F * 1 * 3);
   EXPECT_EQ(values[16 + 3], 0.5F * 2 * 3);
@@ -571,9 +559,9 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
     return text;
   }();
   std::string scale, minimum, fifths;
-  model_bytes::append(scale, std::uint16_t{0x3800});
-  model_bytes::append(minimum, std::uint16_t{0xc000});
-  model_bytes::append(fifths, std::uint32_t{1U << 1U | 1U << 17U});
+  append(scale, std::uint16_t{0x3800});
+  append(minimum, std::uint16_t{0xc000});
+  append(fifths, std::uint32_t{1U << 1U | 1U << 17U});
   values.resize(32);
   dequantise(StoredType::kQ4Least, bytes_of(scale + minimum + halves).data(), values);
   EXPECT_THAT((std::array{values[0], values[1], values[16], values[17]}), ElementsAre(-2, -1.5F, 5.5F, 5));
@@ -594,7 +582,7 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
 using Numbers = std::vector<double>;
 constexpr std::uint64_t kExperts = 5, kChosen = 2, kShared = 40;
 
-Numbers numbers_of(const model_bytes::Tensor& tensor) {
+Numbers numbers_of(const Tensor& tensor) {
   Numbers numbers;
   for (std::size_t at = 0; at < tensor.bytes.size();) {
     if (tensor.type == 0) {
@@ -614,20 +602,19 @@ Numbers numbers_of(const model_bytes::Tensor& tensor) {
 
 /// Mixtral, or Qwen's with a shared expert and biases, by GGUF's names.
 struct ExpertModel {
-  model_bytes::Sizes sizes;
+  Sizes sizes;
   bool is_qwen = false;
-  std::vector<model_bytes::Tensor> tensors;
+  std::vector<Tensor> tensors;
 
   explicit ExpertModel(bool qwen) : is_qwen(qwen) {
-    for (model_bytes::Tensor& one : model_bytes::llama_tensors(sizes, 30, true)) {
+    for (Tensor& one : llama_tensors(sizes, 30, true)) {
       if (one.name.find("ffn_gate") == std::string::npos && one.name.find("ffn_up") == std::string::npos &&
           one.name.find("ffn_down") == std::string::npos)
         tensors.push_back(one);
     }
     for (std::uint64_t layer = 0; layer < sizes.layers; ++layer) {
       const auto add = [&](const char* name, std::vector<std::uint64_t> shape, float scale) {
-        tensors.push_back(
-            model_bytes::tensor(fmt::format("blk.{}.{}", layer, name), std::move(shape), 30, scale));
+        tensors.push_back(tensor(fmt::format("blk.{}.{}", layer, name), std::move(shape), 30, scale));
       };
       add("ffn_gate_inp.weight", {kExperts, sizes.dim}, 1);
       add("ffn_gate_exps.weight", {kExperts, sizes.hidden, sizes.dim}, 0.5F);
@@ -644,7 +631,7 @@ struct ExpertModel {
   }
 
   std::string gguf() const {
-    model_bytes::Metadata metadata = model_bytes::llama_metadata(sizes, is_qwen ? "qwen2moe" : "llama");
+    Metadata metadata = llama_metadata(sizes, is_qwen ? "qwen2moe" : "llama");
     const std::string family = is_qwen ? "qwen2moe." : "llama.";
     metadata.number(family + "expert_count", kExperts);
     metadata.number(family + "expert_used_count", kChosen);
@@ -653,7 +640,7 @@ struct ExpertModel {
     return model_bytes::gguf(metadata, tensors);
   }
 
-  std::vector<model_bytes::Tensor> hub_tensors() const {
+  std::vector<Tensor> hub_tensors() const {
     const std::map<std::string, std::string> names{
         {"attn_norm", "input_layernorm"},
         {"attn_q", "self_attn.q_proj"},
@@ -672,8 +659,8 @@ struct ExpertModel {
     const std::map<std::string, std::string> ends{{"token_embd.weight", "model.embed_tokens.weight"},
                                                   {"output_norm.weight", "model.norm.weight"},
                                                   {"output.weight", "lm_head.weight"}};
-    std::vector<model_bytes::Tensor> renamed;
-    for (model_bytes::Tensor one : tensors) {
+    std::vector<Tensor> renamed;
+    for (Tensor one : tensors) {
       if (const auto end = ends.find(one.name); end != ends.end()) {
         one.name = end->second;
         renamed.push_back(one);
@@ -710,7 +697,7 @@ struct ExpertModel {
   }
 
   Numbers numbers(const std::string& name) const {
-    return numbers_of(*std::ranges::find(tensors, name, &model_bytes::Tensor::name));
+    return numbers_of(*std::ranges::find(tensors, name, &Tensor::name));
   }
 };
 
@@ -797,17 +784,13 @@ Numbers logits_of(const ExpertModel& model, std::size_t token) {
 
 class ExpertFiles : public testing::TestWithParam<bool> {
  protected:
-  ExpertFiles() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_ / "hub");
-  }
-  ~ExpertFiles() override { fs::remove_all(folder_); }
+  ExpertFiles() { fs::create_directories(folder_ / "hub"); }
   fs::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return folder_ / name;
+    return write_in(folder_, name, text);
   }
 
-  const fs::path folder_ = fs::path(testing::TempDir()) / (GetParam() ? "qwen_experts" : "mixtral_experts");
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
   const ExpertModel model_{GetParam()};
 };
 
@@ -815,7 +798,7 @@ TEST_P(ExpertFiles, TokensGoToTheExpertsThatTheFamilySendsThemTo) {
   const Team team = fresh_threads(1);
   const LlmFile packed = open_llm_file(write("a.gguf", model_.gguf()));
   write("hub/config.json", model_.config_json());
-  write("hub/model.safetensors", model_bytes::safetensors(model_.hub_tensors()));
+  write("hub/model.safetensors", safetensors(model_.hub_tensors()));
   const LlmFile hub = open_llm_file(folder_ / "hub");
   for (const LlmFile* file : {&packed, &hub}) {
     EXPECT_EQ(file->config.experts, kExperts);
@@ -849,8 +832,8 @@ TEST_P(ExpertFiles, WhatIsMissingOrNotComputedIsNamed) {
     return test::message_of([&] { open_llm_file(write("a.gguf", model.gguf())); });
   };
   ExpertModel wrong = model_;
-  const auto found = std::ranges::find(wrong.tensors, "blk.1.ffn_up_exps.weight", &model_bytes::Tensor::name);
-  *found = model_bytes::tensor(found->name, {kExperts + 1, 96, 64}, 30, 1);
+  const auto found = std::ranges::find(wrong.tensors, "blk.1.ffn_up_exps.weight", &Tensor::name);
+  *found = tensor(found->name, {kExperts + 1, 96, 64}, 30, 1);
   EXPECT_THAT(message(wrong),
               AllOf(HasSubstr("'blk.1.ffn_up_exps.weight' [6,96,64]"), HasSubstr("require [5,96,64]")));
   found->name = "other";
