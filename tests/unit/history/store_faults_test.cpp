@@ -35,36 +35,42 @@ std::string exported(Store& store) {
   return all;
 }
 
+void run_sql(const fs::path& path, const std::string& sql) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
 class DamagedHistory : public testing::Test {
  protected:
   void SetUp() override {
     const auto store = open_store(path);
     for (std::uint64_t run = 1; run <= 3; ++run) store->append(run_at(run * 100, static_cast<double>(run)));
   }
-  void change(const std::string& sql, const std::string& bytes = "") const {
+  /// Runs a statement with the parameter `bytes`; returns the first column of its row.
+  std::string change(const std::string& sql, const std::string& bytes = "") const {
     sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
     sqlite3_stmt* statement = nullptr;
-    ASSERT_EQ(sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql;
+    EXPECT_EQ(sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql;
     sqlite3_bind_blob(statement, 1, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
-    EXPECT_EQ(sqlite3_step(statement), SQLITE_DONE) << sql;
+    std::string found;
+    int step = sqlite3_step(statement);
+    if (step == SQLITE_ROW) {
+      found.assign(static_cast<const char*>(sqlite3_column_blob(statement, 0)),
+                   static_cast<std::size_t>(sqlite3_column_bytes(statement, 0)));
+      step = sqlite3_step(statement);
+    }
+    EXPECT_EQ(step, SQLITE_DONE) << sql;
     sqlite3_finalize(statement);
     sqlite3_close(database);
+    return found;
   }
   std::string content_of(int run, int position) const {
-    sqlite3* database = nullptr;
-    sqlite3_open(path.c_str(), &database);
-    sqlite3_stmt* statement = nullptr;
-    sqlite3_prepare_v2(database, "SELECT content FROM records WHERE run = ?1 AND position = ?2", -1,
-                       &statement, nullptr);
-    sqlite3_bind_int(statement, 1, run);
-    sqlite3_bind_int(statement, 2, position);
-    sqlite3_step(statement);
-    const std::string bytes(static_cast<const char*>(sqlite3_column_blob(statement, 0)),
-                            static_cast<std::size_t>(sqlite3_column_bytes(statement, 0)));
-    sqlite3_finalize(statement);
-    sqlite3_close(database);
-    return bytes;
+    return change("SELECT content FROM records WHERE run = " + std::to_string(run) +
+                  " AND position = " + std::to_string(position));
   }
 
   TemporaryFolder folder;
@@ -233,18 +239,12 @@ TEST_F(DamagedHistory, NoChangedColumnIsBelieved) {
 
 /// Converts the tables to schema 1.
 void make_schema_1(const fs::path& path) {
-  for (const char* sql :
-       {"DROP INDEX records_of_series", "ALTER TABLE records DROP COLUMN row_check",
-        "ALTER TABLE runs DROP COLUMN row_check", "ALTER TABLE series DROP COLUMN row_check",
-        "CREATE INDEX records_of_series ON records (series, time, run, position, value, low, high, "
-        "confidence, "
-        "samples)",
-        "UPDATE headroom_store SET schema_version = 1", "PRAGMA user_version = 1"}) {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
-    sqlite3_close(database);
-  }
+  run_sql(path,
+          "DROP INDEX records_of_series; ALTER TABLE records DROP COLUMN row_check;"
+          "ALTER TABLE runs DROP COLUMN row_check; ALTER TABLE series DROP COLUMN row_check;"
+          "CREATE INDEX records_of_series ON records "
+          "(series, time, run, position, value, low, high, confidence, samples);"
+          "UPDATE headroom_store SET schema_version = 1; PRAGMA user_version = 1");
 }
 
 TEST_F(DamagedHistory, AnOlderSchemaIsReadAsItIsAndGetsItsChecksWhenItIsWritten) {
@@ -317,19 +317,24 @@ int from_environment(const char* name, int fallback) {
   return text == nullptr ? fallback : std::atoi(text);
 }
 
-/// Exits without running the test framework.
+/// Exits without running the test framework; 1: `body` threw.
 template <typename Body>
 pid_t child_process(Body body) {
   const pid_t child = ::fork();
   if (child != 0) return child;
-  int status = 1;
   try {
     body();
-    status = 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "child process: %s\n", error.what());
+    ::_exit(1);
   }
-  ::_exit(status);
+  ::_exit(0);
+}
+
+void expect_success(pid_t child) {
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 void expect_whole_runs(Store& store, std::size_t records) {
@@ -368,11 +373,7 @@ TEST_P(StoreCrashTest, ProcessesThatWriteAtOnceLoseNothing) {
       }
     }));
   }
-  for (const pid_t child : children) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
+  for (const pid_t child : children) expect_success(child);
   const auto store = open();
   const auto all = store->runs();
   ASSERT_EQ(all.size(), static_cast<std::size_t>(kProcesses * runs));
@@ -421,7 +422,7 @@ TEST(SqliteCreation, KilledWhileMakingTheFile) {
   std::mt19937 engine(8);
   const int kills = from_environment("HEADROOM_STORE_KILLS", 10);
   for (int kill = 0; kill < kills; ++kill) {
-    const std::string place = (folder / ("h" + std::to_string(kill))).string();
+    const std::string place = folder / ("h" + std::to_string(kill));
     const pid_t child = child_process([&] { open_store(place); });
     ::usleep(std::uniform_int_distribution<useconds_t>(0, 15000)(engine));
     ::kill(child, SIGKILL);
@@ -434,130 +435,100 @@ TEST(SqliteCreation, KilledWhileMakingTheFile) {
   }
 }
 
-void run_sql(const fs::path& path, const std::string& sql) {
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(database);
-  sqlite3_close(database);
-}
-
 std::size_t files_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-void expect_refused(const TemporaryFolder& folder, const fs::path& path, const std::string& why) {
-  const std::string before = read_file(path);
-  const std::size_t files = files_in(folder.path());
-  for (const StoreAccess access : {StoreAccess::kRead, StoreAccess::kReadWrite}) {
-    const std::string message = message_of([&] { open_store(path.string(), access); });
-    EXPECT_THAT(message, HasSubstr(why));
-    EXPECT_THAT(message, HasSubstr(path.string()));
+class SqliteFile : public testing::Test {
+ protected:
+  void append(std::uint64_t time = 1) const { open_store(place)->append(run_at(time, 1)); }
+  std::size_t runs() const { return open_store(place, StoreAccess::kRead)->runs().size(); }
+  void expect_refused(const std::string& why) const {
+    const std::string before = read_file(place);
+    const std::size_t files = files_in(folder.path());
+    for (const StoreAccess access : {StoreAccess::kRead, StoreAccess::kReadWrite})
+      EXPECT_THAT(message_of([&, access = access] { open_store(place, access); }),
+                  AllOf(HasSubstr(why), HasSubstr(place)));
+    EXPECT_EQ(read_file(place), before);
+    EXPECT_EQ(files_in(folder.path()), files);
   }
-  EXPECT_EQ(read_file(path), before);
-  EXPECT_EQ(files_in(folder.path()), files);
-}
 
-TEST(SqliteFile, FilesOfOthersAreRefused) {
   const TemporaryFolder folder;
+  std::string place = folder / "h";
+};
+
+TEST_F(SqliteFile, FilesOfOthersAreRefused) {
   for (const std::string& content :
        {std::string("x"), std::string("{\"a\": 1}\n"), std::string(5000, '\0')}) {
-    write_file_atomically(folder / "other", content);
-    expect_refused(folder, folder / "other", "not a headroom history: the file is not an SQLite database");
+    write_file_atomically(place, content);
+    expect_refused("not a headroom history: the file is not an SQLite database");
   }
-  run_sql(folder / "other.sqlite", "CREATE TABLE runs (id INTEGER); INSERT INTO runs VALUES (1)");
-  expect_refused(folder, folder / "other.sqlite", "SQLite database of another program");
+  fs::remove(place);
+  run_sql(place, "CREATE TABLE runs (id INTEGER); INSERT INTO runs VALUES (1)");
+  expect_refused("SQLite database of another program");
 }
 
-TEST(SqliteFile, NewerHistoriesAreRefused) {
-  const TemporaryFolder folder;
-  open_store((folder / "h").string())->append(run_at(1, 1));
+TEST_F(SqliteFile, NewerHistoriesAreRefused) {
+  append();
   run_sql(
-      folder / "h",
+      place,
       "UPDATE headroom_store SET schema_version = 3; PRAGMA user_version = 3; PRAGMA journal_mode = DELETE");
-  expect_refused(folder, folder / "h", "schema 3, written by a newer headroom");
+  expect_refused("schema 3, written by a newer headroom");
 }
 
-TEST(SqliteFile, NewerSchemaInTheTableAloneIsRefused) {
-  const TemporaryFolder folder;
-  open_store((folder / "h").string())->append(run_at(1, 1));
-  run_sql(folder / "h", "UPDATE headroom_store SET schema_version = 7");
-  EXPECT_THAT(message_of([&] { open_store((folder / "h").string()); }), HasSubstr("schema 7"));
+TEST_F(SqliteFile, NewerSchemaInTheTableAloneIsRefused) {
+  append();
+  run_sql(place, "UPDATE headroom_store SET schema_version = 7");
+  EXPECT_THAT(message_of([&] { open_store(place); }), HasSubstr("schema 7"));
 }
 
-TEST(SqliteFile, FoldersAndDevicesAreRefused) {
-  const TemporaryFolder folder;
+TEST_F(SqliteFile, FoldersAndDevicesAreRefused) {
   EXPECT_THAT(message_of([&] { open_store(folder.path().string()); }), HasSubstr("not a regular file"));
   EXPECT_THAT(message_of([] { open_store("/dev/null"); }), HasSubstr("not a regular file"));
   EXPECT_THAT(message_of([] { open_store("/dev/null/h"); }), HasSubstr("cannot open the history"));
 }
 
-TEST(SqliteFile, EmptyFileBecomesAHistory) {
-  const TemporaryFolder folder;
-  std::ofstream(folder / "h").close();
-  open_store((folder / "h").string())->append(run_at(1, 1));
-  EXPECT_EQ(open_store("sqlite:" + (folder / "h").string(), StoreAccess::kRead)->runs().size(), 1u);
+TEST_F(SqliteFile, EmptyFileBecomesAHistory) {
+  std::ofstream(place).close();
+  append();
+  EXPECT_EQ(open_store("sqlite:" + place, StoreAccess::kRead)->runs().size(), 1u);
 }
 
-TEST(SqliteFile, NamesWithOddCharacters) {
-  const TemporaryFolder folder;
-  const fs::path path = folder / "a b?mode=ro#%41&.db";
-  open_store(path.string())->append(run_at(1, 1));
-  EXPECT_TRUE(fs::exists(path));
-  EXPECT_EQ(open_store(path.string(), StoreAccess::kRead)->runs().size(), 1u);
+TEST_F(SqliteFile, NamesWithOddCharacters) {
+  place = folder / "a b?mode=ro#%41&.db";
+  append();
+  EXPECT_TRUE(fs::exists(place));
+  EXPECT_EQ(runs(), 1u);
 }
 
-TEST(SqliteFile, DamagedRecordIsTold) {
-  const TemporaryFolder folder;
-  open_store((folder / "h").string())->append(run_at(1, 1));
-  run_sql(folder / "h", "UPDATE records SET content = x'00'");
-  EXPECT_THAT(message_of([&] { open_store((folder / "h").string())->records(1); }),
-              HasSubstr("run 1: damaged"));
+TEST_F(SqliteFile, DamagedRecordIsTold) {
+  append();
+  run_sql(place, "UPDATE records SET content = x'00'");
+  EXPECT_THAT(message_of([&] { open_store(place)->records(1); }), HasSubstr("run 1: damaged"));
 }
 
-template <typename Body>
-int status_as_nobody(const fs::path& folder, Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    constexpr uid_t kNoIndex = 65534;
-    if (::geteuid() == 0 &&
-        (::chown(folder.c_str(), 0, 0) != 0 || ::setgid(kNoIndex) != 0 || ::setuid(kNoIndex) != 0)) {
-      ::_exit(99);
-    }
-    int status = 98;
-    try {
-      status = body();
-    } catch (...) {
-    }
-    ::_exit(status);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-TEST(SqliteFile, ReadOnlyFileInAReadOnlyFolderCanBeRead) {
-  const TemporaryFolder folder;
-  const std::string place = (folder / "h").string();
-  open_store(place)->append(run_at(1, 1));
+TEST_F(SqliteFile, ReadOnlyFileInAReadOnlyFolderCanBeRead) {
+  append();
   fs::permissions(place, fs::perms{0444});
   fs::permissions(folder.path(), fs::perms{0555});
-  const int status = status_as_nobody(folder.path(), [&] {
-    if (open_store(place, StoreAccess::kRead)->runs().size() != 1) return 1;
-    const std::string message = message_of([&] { open_store(place)->append(run_at(2, 2)); });
-    return message.find("readonly") != std::string::npos && message.find("--store") != std::string::npos ? 0
-                                                                                                         : 2;
-  });
+  expect_success(child_process([&] {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0 &&
+        (::chown(folder.path().c_str(), 0, 0) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0))
+      throw Error("no other user");
+    if (runs() != 1) throw Error("the run cannot be read");
+    const std::string message = message_of([&] { append(2); });
+    if (message.find("readonly") == std::string::npos || message.find("--store") == std::string::npos)
+      throw Error(message);
+  }));
   fs::permissions(folder.path(), fs::perms{0755});
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(open_store(place, StoreAccess::kRead)->runs().size(), 1u);
+  EXPECT_EQ(runs(), 1u);
 }
 
 /// The log has the newest runs.
-TEST(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
-  const TemporaryFolder folder;
-  const std::string place = (folder / "h").string(), copy = (folder / "copy").string();
-  open_store(place)->append(run_at(1, 1));
+TEST_F(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
+  const std::string copy = folder / "copy";
+  append();
   {
     const auto writer = open_store(place);
     writer->append(run_at(2, 2));
@@ -572,31 +543,18 @@ TEST(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
   EXPECT_EQ(open_store(copy, StoreAccess::kRead)->runs().size(), 2u);
 }
 
-TEST(SqliteFile, FullDiskLosesTheRunAndNothingElse) {
-  const TemporaryFolder folder;
-  const std::string place = (folder / "h").string();
-  open_store(place)->append(run_at(1, 1));
-  const pid_t child = ::fork();
-  if (child == 0) {
+TEST_F(SqliteFile, FullDiskLosesTheRunAndNothingElse) {
+  append();
+  expect_success(child_process([&] {
     // Simulates a full disk.
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{200000, 200000};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    int status = 1;
-    try {
-      const auto store = open_store(place);
-      const std::string message = message_of([&] { store->append(run_at(2, 2, 2000)); });
-      if (message.find("disk full") != std::string::npos && store->runs().size() == 1) status = 0;
-      store->append(run_at(3, 3));
-    } catch (...) {
-      status = 2;
-    }
-    ::_exit(status);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+    const auto store = open_store(place);
+    const std::string message = message_of([&] { store->append(run_at(2, 2, 2000)); });
+    if (message.find("disk full") == std::string::npos || store->runs().size() != 1) throw Error(message);
+    store->append(run_at(3, 3));
+  }));
   const auto store = open_store(place);
   EXPECT_EQ(store->runs().size(), 2u);
   EXPECT_EQ(store->records(store->find_run("@last")).size(), 3u);

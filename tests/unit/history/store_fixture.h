@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../error_message.h"
+#include "headroom/base/files.h"
 #include "headroom/history/database.h"
 #include "headroom/history/store.h"
 #include "headroom/record/record.h"
@@ -28,24 +29,10 @@ inline std::string backend_name(const testing::TestParamInfo<Backend>& info) {
   return info.param == Backend::kSqlite ? "Sqlite" : "Postgresql";
 }
 
-class TemporaryFolder {
+/// As text, for places of stores.
+class TemporaryFolder : public headroom::TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "headroom-history-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+  std::string operator/(const std::string& name) const { return path() / name; }
 };
 
 inline std::shared_ptr<Environment> environment_at(std::uint64_t time,
@@ -88,11 +75,15 @@ class StorePlace {
  public:
   explicit StorePlace(Backend backend) : backend_(backend) {
     if (backend == Backend::kSqlite) {
-      place_ = (folder_ / "deep/history.sqlite").string();
+      place_ = folder_ / "deep/history.sqlite";
       return;
     }
     place_ = std::getenv("HEADROOM_TEST_POSTGRESQL");
-    open_postgresql(place_, StoreAccess::kReadWrite)->execute("DROP SCHEMA headroom CASCADE");
+    database()->execute("DROP SCHEMA headroom CASCADE");
+  }
+  std::unique_ptr<Database> database() const {
+    return backend_ == Backend::kSqlite ? open_sqlite(place_, StoreAccess::kReadWrite)
+                                        : open_postgresql(place_, StoreAccess::kReadWrite);
   }
   const std::string& url() const { return place_; }
   Backend backend() const { return backend_; }
