@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "headroom/base/text.h"
 #include "headroom/record/formats.h"
 #include "sample_records.h"
 
@@ -10,79 +11,26 @@ namespace headroom {
 namespace {
 
 TEST(GuessedDirection, RatesRise) {
-  for (const char* name : {"Throughput",
-                           "throughput",
-                           "Bandwidth",
-                           "GFLOPS",
-                           "GFLOPs",
-                           "TFlops",
-                           "ops",
-                           "Mops",
-                           "FPS",
-                           "QPS",
-                           "tokens/sec",
-                           "MB/sec",
-                           "MB/s",
-                           "frames per second",
-                           "FramesPerSecond",
-                           "hit_rate",
-                           "HitRate",
-                           "hits",
-                           "Speed",
-                           "Speedup",
-                           "FOM: GB/s per second",
-                           "FOM: updates per second",
-                           "FOM",
-                           "items_per_second",
-                           "bytes_per_second",
-                           "token_per_sec",
-                           "memory_bandwidth(GB/s)",
-                           "flops_utilization",
-                           "accuracy",
-                           "requests/ms",
-                           "instructions per cycle",
-                           "IPC",
-                           "cache hit ratio",
-                           "ops (1/s)",
-                           "throughput_p99",
-                           "error_correction_throughput"}) {
+  for (const std::string& name :
+       split("Throughput,throughput,Bandwidth,GFLOPS,GFLOPs,TFlops,ops,Mops,FPS,QPS,tokens/sec,MB/sec,"
+             "MB/s,frames per second,FramesPerSecond,hit_rate,HitRate,hits,Speed,Speedup,"
+             "FOM: GB/s per second,FOM: updates per second,FOM,items_per_second,bytes_per_second,"
+             "token_per_sec,memory_bandwidth(GB/s),flops_utilization,accuracy,requests/ms,"
+             "instructions per cycle,IPC,cache hit ratio,ops (1/s),throughput_p99,"
+             "error_correction_throughput",
+             ','))
     EXPECT_EQ(guessed_direction(name, ""), Direction::kHigherIsBetter) << name;
-  }
 }
 
 TEST(GuessedDirection, CostsFall) {
-  for (const char* name : {"latency",
-                           "Latency",
-                           "p99",
-                           "p99_latency",
-                           "P95",
-                           "misses",
-                           "cache_misses",
-                           "bytes",
-                           "peak_memory",
-                           "allocs",
-                           "Allocs/op",
-                           "error_rate",
-                           "miss_rate",
-                           "MissRate",
-                           "misses per second",
-                           "page-faults/s",
-                           "errors",
-                           "loss",
-                           "compilation_time(s)",
-                           "Cold compile time (s)",
-                           "ns/op",
-                           "bytes per operation",
-                           "seconds per frame",
-                           "cycles per byte",
-                           "hit_latency",
-                           "time per token (ms)",
-                           "dropped frames",
-                           "gc.alloc.rate",
-                           "graph_breaks",
-                           "instructions"}) {
+  for (const std::string& name :
+       split("latency,Latency,p99,p99_latency,P95,misses,cache_misses,bytes,peak_memory,allocs,"
+             "Allocs/op,error_rate,miss_rate,MissRate,misses per second,page-faults/s,errors,loss,"
+             "compilation_time(s),Cold compile time (s),ns/op,bytes per operation,seconds per frame,"
+             "cycles per byte,hit_latency,time per token (ms),dropped frames,gc.alloc.rate,"
+             "graph_breaks,instructions",
+             ','))
     EXPECT_EQ(guessed_direction(name, ""), Direction::kLowerIsBetter) << name;
-  }
 }
 
 TEST(GuessedDirection, TheUnitTellsWhereTheNameDoesNot) {
