@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cctype>
 #include <cmath>
@@ -35,11 +34,8 @@ void expect_equal(const std::optional<Interval>& a, const std::optional<Interval
 }
 
 void expect_equal(const ProcessSamples& a, const ProcessSamples& b) {
-  EXPECT_EQ(a.pid, b.pid);
-  EXPECT_EQ(a.iterations, b.iterations);
-  EXPECT_EQ(a.warmup, b.warmup);
-  EXPECT_EQ(a.values, b.values);
-  EXPECT_EQ(a.rounds, b.rounds);
+  EXPECT_EQ(std::tie(a.pid, a.iterations, a.warmup, a.values, a.rounds),
+            std::tie(b.pid, b.iterations, b.warmup, b.values, b.rounds));
   ASSERT_EQ(a.noise.size(), b.noise.size());
   for (std::size_t i = 0; i < a.noise.size(); ++i) {
     EXPECT_EQ(a.noise[i].steal_ms, b.noise[i].steal_ms);
@@ -52,15 +48,9 @@ void expect_equal(const ProcessSamples& a, const ProcessSamples& b) {
 }
 
 void expect_equal(const Environment& a, const Environment& b) {
-  EXPECT_EQ(a.timestamp, b.timestamp);
-  EXPECT_EQ(a.fingerprint, b.fingerprint);
-  EXPECT_EQ(a.governor, b.governor);
-  EXPECT_EQ(a.headroom_version, b.headroom_version);
-  EXPECT_EQ(a.git_sha, b.git_sha);
-  EXPECT_EQ(a.git_branch, b.git_branch);
-  EXPECT_EQ(a.git_repo, b.git_repo);
-  EXPECT_EQ(a.command, b.command);
-  EXPECT_EQ(a.extra_info, b.extra_info);
+  EXPECT_EQ(std::tie(a.timestamp, a.fingerprint, a.governor, a.headroom_version, a.git_sha, a.git_branch),
+            std::tie(b.timestamp, b.fingerprint, b.governor, b.headroom_version, b.git_sha, b.git_branch));
+  EXPECT_EQ(std::tie(a.git_repo, a.command, a.extra_info), std::tie(b.git_repo, b.command, b.extra_info));
   ASSERT_EQ(a.machines.size(), b.machines.size());
   for (std::size_t i = 0; i < a.machines.size(); ++i) {
     const Environment::Runner &m = a.machines[i], &n = b.machines[i];
@@ -322,12 +312,11 @@ TEST(Codec, RecordsReadTheSameHoweverTheyAreWritten) {
   EXPECT_EQ(to_json_text(records_from_json_text(plain, "t")), plain);
   EXPECT_EQ(to_json_text(records_from_json_text(with_escapes(plain), "t")), plain);
   EXPECT_EQ(to_json_text(records_from_json_text(dump_json_pretty(parse_json(plain, "t")), "t")), plain);
-  const auto path =
-      std::filesystem::temp_directory_path() / ("headroom-codec-" + std::to_string(::getpid()) + ".json");
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "many.json";
   std::vector<Record> many(500, record);
   write_file_atomically(path, to_json_text(many));
   EXPECT_EQ(to_json_text(records_from_json_file(path)), to_json_text(many));
-  std::filesystem::remove(path);
 }
 
 TEST(Codec, AxesKeepTheirTypes) {
@@ -626,8 +615,8 @@ std::size_t peak_bytes() {
 }
 
 TEST(SamplesStream, ALargeFileTakesLittleMoreThanItsSamples) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("headroom-samples-" + std::to_string(::getpid()) + ".json");
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "large.json";
   constexpr std::size_t kCount = 1'000'000;
   {
     std::ofstream file(path);
@@ -641,7 +630,6 @@ TEST(SamplesStream, ALargeFileTakesLittleMoreThanItsSamples) {
   const std::size_t before = peak_bytes();
   const std::vector<Record> records = read_records(path);
   const std::size_t grown = peak_bytes() - before;
-  std::filesystem::remove(path);
   ASSERT_EQ(records.at(0).samples.at(0).values.size(), kCount);
   EXPECT_EQ(records[0].samples[0].values[1], 1.0000000100001);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

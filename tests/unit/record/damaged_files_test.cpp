@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -151,14 +150,11 @@ TEST(DamagedFiles, NestingIsLimited) {
 
 class OddFiles : public testing::Test {
  protected:
-  OddFiles() : folder_(fs::temp_directory_path() / ("headroom-odd-" + std::to_string(::getpid()))) {
-    fs::create_directory(folder_);
-  }
-  ~OddFiles() override { fs::remove_all(folder_); }
   std::string message(const fs::path& path) {
     return message_of([&] { read_records(path); });
   }
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(OddFiles, AreNamed) {

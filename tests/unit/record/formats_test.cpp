@@ -2,7 +2,6 @@
 // tests/data/gpt_fast was made by PyTorch's benchmarks/gpt_fast/benchmark.py.
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cmath>
 
@@ -22,11 +21,8 @@ using namespace testing;
 
 class FormatFiles : public testing::Test {
  protected:
-  FormatFiles() : folder_(fs::temp_directory_path() / ("headroom-formats-" + std::to_string(::getpid()))) {
-    fs::create_directory(folder_);
-  }
-  ~FormatFiles() override { fs::remove_all(folder_); }
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST(Formats, AnImportSaysWhichToolItIsOfAndOurRowsWhichInstrument) {
@@ -246,12 +242,8 @@ TEST(HyperfineJson, ComesBackThroughTheReader) {
 TEST(HyperfineJson, WithoutATimeThereIsNothingToWrite) {
   const std::vector<Record> records{with_values("token_per_sec", "tokens/s", {5}),
                                     with_values("latency", "s", {})};
-  try {
-    hyperfine_json(records, "out.json");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("out.json: no times to write"));
-  }
+  EXPECT_THAT(message_of([&] { hyperfine_json(records, "out.json"); }),
+              HasSubstr("out.json: no times to write"));
 }
 
 TEST(SeedRows, AreMeansOverTheShapes) {
@@ -372,18 +364,10 @@ std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
-TEST(SeedCsvParity, AFreshFile) {
+TEST(SeedCsvParity, AFreshFileAShorterHeaderThatIsReplacedAndALongerOneThatIsKept) {
   EXPECT_EQ(seed_csv_text(rows(99), "", "t"), data("fresh.expected.csv"));
-}
-
-TEST(SeedCsvParity, AShorterHeaderIsReplacedAndShortLinesAreFilledUp) {
-  EXPECT_EQ(seed_csv_text(rows(2), data("append_to_short.before.csv"), "t"),
-            data("append_to_short.expected.csv"));
-}
-
-TEST(SeedCsvParity, ALongerHeaderIsKept) {
-  EXPECT_EQ(seed_csv_text(rows(2), data("append_to_long.before.csv"), "t"),
-            data("append_to_long.expected.csv"));
+  for (const std::string header : {"append_to_short", "append_to_long"})
+    EXPECT_EQ(seed_csv_text(rows(2), data(header + ".before.csv"), "t"), data(header + ".expected.csv"));
 }
 
 TEST(SeedCsvParity, RowByRowGivesTheSameFile) {

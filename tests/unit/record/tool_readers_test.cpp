@@ -58,10 +58,7 @@ TEST(HyperfineReader, TellsOfMemoryAndFailedRuns) {
 
 TEST(HyperfineReader, ACommandHasTheNameThatTheResultsAgreeOn) {
   const auto names = [](const std::string& results) {
-    std::vector<std::string> found;
-    for (const Record& record : read_text(R"({"results": [)" + results + "]}"))
-      found.push_back(record.model.name);
-    return found;
+    return shown_names(read_text(R"({"results": [)" + results + "]}"));
   };
   const auto result = [](const std::string& command, const std::string& parameters) {
     return R"({"command": ")" + command + R"(", "mean": 1, "times": [1], "parameters": {)" + parameters +
@@ -436,11 +433,7 @@ TEST(GoogleBenchmarkReader, KnowsAggregatesOfOldVersions) {
       read_text(file_with(one + one + mean + R"(, {"name": "A_BigO", "cpu_coefficient": 1, "big_o": "N"})"));
   EXPECT_THAT(metric_names(records), ElementsAre("latency", "cpu_time"));
   const auto names = [](const std::string& benchmarks) {
-    std::vector<std::string> found;
-    for (const Record& record : read_text(file_with(benchmarks))) {
-      if (record.metric.headline) found.push_back(record.model.name);
-    }
-    return found;
+    return shown_names(read_text(file_with(benchmarks)));
   };
   EXPECT_THAT(names(mean + R"(, {"name": "column_median", "real_time": 9, "cpu_time": 9})"),
               ElementsAre("A_mean", "column_median"))
