@@ -9,66 +9,48 @@
 namespace headroom {
 namespace {
 
-std::shared_ptr<GemvWorkload> make_gemv(State& state, const std::string& dtype, std::size_t size,
-                                        std::size_t copies, const Team& team) {
-  const std::size_t bytes = bytes_of(size, size, item_bytes(dtype));
+template <typename Workload>
+std::shared_ptr<Workload> make_product(State& state, const std::string& dtype, std::size_t size,
+                                       std::size_t copies, const Team& team) {
+  const std::size_t bytes = bytes_of(Workload::kExperts, size, size, item_bytes(dtype));
   state.require_memory(bytes_of(InputCopies::stride_of(bytes), copies));
-  auto made = std::make_shared<GemvWorkload>(
-      GemvWorkload{size, dtype, InputCopies(bytes, copies), std::vector<Bf16>(size), {}});
+  auto made = std::make_shared<Workload>(
+      Workload{size, dtype, InputCopies(bytes, copies), std::vector<Bf16>(size), {}});
   fill_random(std::span(made->x), state.seed() + 1);
   if (dtype == "bf16") {
-    fill_random(made->weights.first<Bf16>(), state.seed());
+    fill_random(made->weights.template first<Bf16>(), state.seed());
   } else {
-    fill_random(made->weights.first<std::int8_t>(), state.seed());
+    fill_random(made->weights.template first<std::int8_t>(), state.seed());
   }
-  made->expected = exact_gemv(team, dtype, made->weights.copy(0), size, to_doubles(made->x));
+  const std::vector<double> x = to_doubles(made->x);
+  for (std::size_t chosen = 0; chosen < Workload::kChosen; ++chosen) {
+    const std::vector<double> part = exact_gemv(team, dtype, made->matrix(0, chosen), size, x);
+    made->expected.insert(made->expected.end(), part.begin(), part.end());
+  }
   made->weights.spread(team);
   return made;
 }
 
-void describe_gemv(State& state, const std::string& dtype, std::size_t size, std::size_t bytes) {
+template <typename Workload>
+std::shared_ptr<const Workload> product_workload(State& state, const Team& team, const char* name) {
+  const std::size_t size = size_axis(state, "D");
+  const std::string dtype = state.text("dtype");
+  const std::size_t matrix_bytes = bytes_of(size, size, item_bytes(dtype));
+  state.require_memory(bytes_of(Workload::kExperts, matrix_bytes));
+  const std::size_t chosen_bytes = bytes_of(Workload::kChosen, matrix_bytes);
+  const std::size_t turns = state.rotate(InputCopies::stride_of(chosen_bytes));
+  const std::size_t copies = (turns + Workload::kPairs - 1) / Workload::kPairs;
   const auto d = static_cast<double>(size);
-  state.work({.flops = 2 * d * d, .bytes = static_cast<double>(bytes), .dtype = dtype_of_peak(dtype)});
-  state.input("W", fmt::format("{}[{},{}] {}", dtype, size, size,
-                               dtype == "bf16" ? "normal(0,1)" : "uniform[-127,127]"));
-  state.input("x", fmt::format("bf16[{}] normal(0,1)", size));
-}
-
-/// The verified pair, the only one with hot caches, comes first.
-constexpr std::array<GatherGemvWorkload::Pair, GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen>
-    kPairs{{{3, 5}, {0, 1}, {2, 4}, {6, 7}}};
-
-std::shared_ptr<GatherGemvWorkload> make_gather_gemv(State& state, const std::string& dtype, std::size_t size,
-                                                     std::size_t copies, const Team& team) {
-  const std::size_t bytes = bytes_of(GatherGemvWorkload::kExperts, size, size, item_bytes(dtype));
-  state.require_memory(bytes_of(InputCopies::stride_of(bytes), copies));
-  auto made = std::make_shared<GatherGemvWorkload>(
-      GatherGemvWorkload{size, dtype, InputCopies(bytes, copies), std::vector<Bf16>(size), {}});
-  fill_random(std::span(made->x), state.seed() + 1);
-  if (dtype == "bf16") {
-    fill_random(made->experts.first<Bf16>(), state.seed());
-  } else {
-    fill_random(made->experts.first<std::int8_t>(), state.seed());
-  }
-  const std::vector<double> x = to_doubles(made->x);
-  for (std::size_t chosen = 0; chosen < GatherGemvWorkload::kChosen; ++chosen) {
-    const std::vector<double> part = exact_gemv(team, dtype, made->matrix(0, chosen), size, x);
-    made->expected.insert(made->expected.end(), part.begin(), part.end());
-  }
-  made->experts.spread(team);
-  return made;
-}
-
-void describe_gather_gemv(State& state, const std::string& dtype, std::size_t size) {
-  const auto d = static_cast<double>(size);
-  constexpr double kChosen = GatherGemvWorkload::kChosen;
-  state.work({.flops = kChosen * 2 * d * d,
-              .bytes = kChosen * d * d * static_cast<double>(item_bytes(dtype)),
+  state.work({.flops = 2 * Workload::kChosen * d * d,
+              .bytes = static_cast<double>(chosen_bytes),
               .dtype = dtype_of_peak(dtype)});
-  state.input("W", fmt::format("{}[{},{},{}] {}", dtype, GatherGemvWorkload::kExperts, size, size,
+  const std::string experts = Workload::kExperts == 1 ? "" : fmt::format("{},", Workload::kExperts);
+  state.input("W", fmt::format("{}[{}{},{}] {}", dtype, experts, size, size,
                                dtype == "bf16" ? "normal(0,1)" : "uniform[-127,127]"));
   state.input("x", fmt::format("bf16[{}] normal(0,1)", size));
-  state.input("score_idxs", "int64[2] 3, 5");
+  return state.shared<Workload>(
+      fmt::format("{} D={} dtype={} seed={} copies={}", name, size, dtype, state.seed(), copies),
+      [&] { return make_product<Workload>(state, dtype, size, copies, team); });
 }
 
 void fill_parameters(std::vector<float>& values, std::uint64_t seed) {
@@ -141,37 +123,26 @@ void describe_mlp(State& state, std::size_t size, std::size_t hidden) {
 
 }  // namespace
 
+template <>
+const GemvWorkload::Pair& GemvWorkload::pair(std::size_t /*turn*/) {
+  static constexpr Pair kOnly{0};
+  return kOnly;
+}
+
+/// The verified pair, the only one with hot caches, comes first.
+template <>
+const GatherGemvWorkload::Pair& GatherGemvWorkload::pair(std::size_t turn) {
+  static constexpr std::array<Pair, kPairs> kAll{{{3, 5}, {0, 1}, {2, 4}, {6, 7}}};
+  return kAll[turn % kPairs];
+}
+
 std::shared_ptr<const GemvWorkload> gemv_workload(State& state, const Team& team) {
-  const std::size_t size = size_axis(state, "D");
-  const std::string dtype = state.text("dtype");
-  const std::size_t bytes = bytes_of(size, size, item_bytes(dtype));
-  state.require_memory(bytes);
-  const std::size_t copies = state.rotate(InputCopies::stride_of(bytes));
-  describe_gemv(state, dtype, size, bytes);
-  return state.shared<GemvWorkload>(
-      fmt::format("gemv D={} dtype={} seed={} copies={}", size, dtype, state.seed(), copies),
-      [&] { return make_gemv(state, dtype, size, copies, team); });
-}
-
-const GatherGemvWorkload::Pair& GatherGemvWorkload::pair(std::size_t copy) {
-  return kPairs[copy % kPairs.size()];
-}
-
-const std::byte* GatherGemvWorkload::stack(std::size_t copy) const {
-  return experts.copy(copy / kPairs.size());
+  return product_workload<GemvWorkload>(state, team, "gemv");
 }
 
 std::shared_ptr<const GatherGemvWorkload> gather_gemv_workload(State& state, const Team& team) {
-  const std::size_t size = size_axis(state, "D");
-  const std::string dtype = state.text("dtype");
-  const std::size_t matrix_bytes = bytes_of(size, size, item_bytes(dtype));
-  state.require_memory(bytes_of(GatherGemvWorkload::kExperts, matrix_bytes));
-  const std::size_t rotations = state.rotate(GatherGemvWorkload::kChosen * matrix_bytes);
-  const std::size_t copies = (rotations + kPairs.size() - 1) / kPairs.size();
-  describe_gather_gemv(state, dtype, size);
-  return state.shared<GatherGemvWorkload>(
-      fmt::format("gather_gemv D={} dtype={} seed={} copies={}", size, dtype, state.seed(), copies),
-      [&] { return make_gather_gemv(state, dtype, size, copies, team); });
+  state.input("score_idxs", "int64[2] 3, 5");
+  return product_workload<GatherGemvWorkload>(state, team, "gather_gemv");
 }
 
 std::vector<double> LayerNormWorkload::expected(const Team& team) const {

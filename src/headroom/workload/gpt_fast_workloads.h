@@ -17,48 +17,40 @@
 
 namespace headroom {
 
-/// y = W.to(bf16) @ x: W[D,D] of int8 (uniform in [-127, 127]) or bf16, x[D] and y[D] of bf16. FLOPs: 2 D^2;
-/// bytes: those of W.
-struct GemvWorkload {
-  std::size_t size;
-  std::string dtype;
-  InputCopies weights;
-  std::vector<Bf16> x;
-  std::vector<double> expected;
-
-  /// Rounding to bf16 (8 significant bits) costs up to 2^-8; f32 sums add about 1e-5 of the root mean square.
-  static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
-
-  std::size_t weight_bytes() const { return weights.bytes(); }
-};
-
-/// From the axes D and dtype, shared by all live cases with these inputs. Declares work and inputs; skips the
-/// case if memory is short.
-std::shared_ptr<const GemvWorkload> gemv_workload(State& state, const Team& team);
-
-/// y = W[[3,5]].to(bf16) @ x: W[8,D,D] of int8 or bf16, x[D] of bf16, y[2,D] of bf16. FLOPs: 4 D^2; bytes:
-/// those of the two matrices. With cold caches the pairs (3,5), (0,1), (2,4), (6,7) rotate.
-struct GatherGemvWorkload {
-  static constexpr std::size_t kExperts = 8, kChosen = 2;
+/// y = W.to(bf16) @ x for `kChosenMatrices` of `kAllMatrices` matrices: W[kAllMatrices,D,D] of int8 (uniform
+/// in [-127, 127]) or bf16, x[D] and y[kChosenMatrices,D] of bf16. FLOPs: 2 D^2 per chosen matrix; bytes:
+/// those of the chosen matrices. With cold caches, disjoint groups of one W take turns before the next copy.
+template <std::size_t kAllMatrices, std::size_t kChosenMatrices>
+struct MatrixVectorWorkload {
+  static constexpr std::size_t kExperts = kAllMatrices, kChosen = kChosenMatrices;
+  static constexpr std::size_t kPairs = kExperts / kChosen;
   using Pair = std::array<std::size_t, kChosen>;
 
   std::size_t size;
   std::string dtype;
-  InputCopies experts;
+  InputCopies weights;
   std::vector<Bf16> x;
   std::vector<double> expected;  ///< of pair(0), in float64
 
-  static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};  ///< as for gemv
+  /// Rounding to bf16 (8 significant bits) costs up to 2^-8; f32 sums add about 1e-5 of the root mean square.
+  static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
-  std::size_t matrix_bytes() const { return experts.bytes() / kExperts; }
-  static const Pair& pair(std::size_t copy);
-  const std::byte* stack(std::size_t copy) const;
-  const std::byte* matrix(std::size_t copy, std::size_t chosen) const {
-    return stack(copy) + pair(copy)[chosen] * matrix_bytes();
+  std::size_t matrix_bytes() const { return weights.bytes() / kExperts; }
+  std::size_t chosen_bytes() const { return kChosen * matrix_bytes(); }
+  std::size_t turns() const { return weights.copies() * kPairs; }
+  static const Pair& pair(std::size_t turn);
+  const std::byte* matrix(std::size_t turn, std::size_t chosen) const {
+    return weights.copy(turn / kPairs) + pair(turn)[chosen] * matrix_bytes();
   }
 };
 
-/// Like gemv_workload.
+using GemvWorkload = MatrixVectorWorkload<1, 1>;
+/// Chooses the pairs (3,5), (0,1), (2,4), (6,7) in turn.
+using GatherGemvWorkload = MatrixVectorWorkload<8, 2>;
+
+/// From the axes D and dtype, shared by all live cases with these inputs. Declares work and inputs; skips the
+/// case if memory is short.
+std::shared_ptr<const GemvWorkload> gemv_workload(State& state, const Team& team);
 std::shared_ptr<const GatherGemvWorkload> gather_gemv_workload(State& state, const Team& team);
 
 /// y = LayerNorm(x) over the rows of x[BS,D]: x and y of bf16; gamma and beta of f32 (as in

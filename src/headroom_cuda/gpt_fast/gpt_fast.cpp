@@ -5,7 +5,6 @@
 
 #include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom/workload/oracle.h"
-#include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda/device/device_case.h"
 #include "headroom_cuda/kernels/launches.h"
 #include "headroom_cuda/peers/peers.h"
@@ -15,28 +14,59 @@
 namespace headroom::cuda {
 namespace {
 
-constexpr std::size_t kChosen = GatherGemvWorkload::kChosen;
-constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / kChosen;
-
-std::vector<std::int64_t> pairs() {
+/// The chosen matrices of each turn.
+template <typename Workload>
+std::vector<std::int64_t> choices() {
   std::vector<std::int64_t> all;
-  for (std::size_t i = 0; i < kPairs; ++i) {
-    for (const std::size_t expert : GatherGemvWorkload::pair(i)) {
-      all.push_back(static_cast<std::int64_t>(expert));
-    }
+  for (std::size_t turn = 0; turn < Workload::kPairs; ++turn) {
+    for (const std::size_t expert : Workload::pair(turn)) all.push_back(static_cast<std::int64_t>(expert));
   }
   return all;
 }
 
-/// `apart`: distance of a pair, in matrices.
-PeerMatrices peer_matrices(const GatherGemvWorkload& inputs, const DeviceCopies& experts) {
-  PeerMatrices matrices{inputs.dtype, inputs.size, inputs.size, kChosen, {}, {}, nullptr, nullptr};
-  for (std::size_t turn = 0; turn < inputs.experts.copies() * kPairs; ++turn) {
-    const GatherGemvWorkload::Pair& pair = GatherGemvWorkload::pair(turn);
-    matrices.first.push_back(experts.copy(turn / kPairs) + pair[0] * inputs.matrix_bytes());
-    matrices.apart.push_back(static_cast<std::int64_t>(pair[1] - pair[0]));
+template <typename Workload>
+PeerMatrices peer_matrices(const Workload& inputs, const DeviceCopies& weights, const DeviceBuffer& x,
+                           const DeviceBuffer& y) {
+  PeerMatrices matrices{inputs.dtype, inputs.size, inputs.size, Workload::kChosen,
+                        {},           {},          x.data(),    y.data()};
+  for (std::size_t turn = 0; turn < inputs.turns(); ++turn) {
+    const auto& pair = Workload::pair(turn);
+    matrices.first.push_back(weights.copy(turn / Workload::kPairs) + pair.front() * inputs.matrix_bytes());
+    if (Workload::kChosen > 1)
+      matrices.apart.push_back(static_cast<std::int64_t>(pair.back() - pair.front()));
   }
   return matrices;
+}
+
+template <typename Workload>
+void measure_product(State& state, Device& device, const Workload& inputs, const char* name) {
+  constexpr std::size_t kChosen = Workload::kChosen, kPairs = Workload::kPairs;
+  const std::uint32_t size = device_size(state, inputs.size, "rows");
+  const std::uint32_t outputs = device_size(state, kChosen * inputs.size, "rows");
+  const auto weights =
+      shared_copies(state, fmt::format("{} D={} dtype={}", name, inputs.size, inputs.dtype), inputs.weights);
+  const DeviceBuffer x = uploaded(state, inputs.x);
+  const DeviceBuffer chosen = uploaded(state, choices<Workload>());
+  DeviceBuffer y(state, inputs.expected.size() * sizeof(Bf16));
+
+  Launch launch;
+  if (state.backend() == "cuda") {
+    const GemvPlan plan = noted(state, device,
+                                gemv_plan(outputs, size * item_bytes(inputs.dtype),
+                                          static_cast<unsigned>(device.multiprocessors()), state.variant()));
+    launch = [=, &inputs, &weights = *weights, choices = chosen.as<const std::int64_t>(),
+              from = x.as<std::uint16_t>(),
+              to = y.as<std::uint16_t>()](std::size_t turn, cudaStream_t stream) {
+      const std::size_t copy = turn / kPairs;
+      const std::int64_t* const of_turn = kChosen > 1 ? choices + kChosen * (turn % kPairs) : nullptr;
+      const GemvMatrix matrix{weights.copy(copy), weights.end(copy), of_turn, size, size, outputs};
+      launch_gemv({matrix, from, to}, inputs.dtype, plan, stream);
+    };
+  } else {
+    launch = peer_launch(state, device, peer_matrices(inputs, *weights, x, y));
+  }
+  verify_on_device<Bf16>(state, device, launch, y, inputs.expected, Workload::kTolerance);
+  measure_on_device(state, device, launch);
 }
 
 constexpr const char* kAfterPrevious = "second launch behind the first";
@@ -93,66 +123,13 @@ void measure(State& state, Device& device, const MlpWorkload& inputs, DeviceBuff
 
 void gemv(State& state) {
   const auto device = device_of(state);
-  const auto inputs = gemv_workload(state, fresh_threads(state.threads()));
-  const std::uint32_t size = device_size(state, inputs->size, "rows");
-  const auto weights =
-      shared_copies(state, fmt::format("gemv D={} dtype={}", inputs->size, inputs->dtype), inputs->weights);
-  const DeviceBuffer x = uploaded(state, inputs->x);
-  DeviceBuffer y(state, inputs->size * sizeof(Bf16));
-
-  Launch launch;
-  if (state.backend() == "cuda") {
-    const GemvPlan plan = noted(state, *device,
-                                gemv_plan(size, size * item_bytes(inputs->dtype),
-                                          static_cast<unsigned>(device->multiprocessors()), state.variant()));
-    launch = [=, &inputs = *inputs, &weights = *weights, from = x.as<std::uint16_t>(),
-              to = y.as<std::uint16_t>()](std::size_t copy, cudaStream_t stream) {
-      const GemvMatrix matrix{weights.copy(copy), weights.end(copy), nullptr, size, size, size};
-      launch_gemv({matrix, from, to}, inputs.dtype, plan, stream);
-    };
-  } else {
-    PeerMatrices matrices{inputs->dtype, inputs->size, inputs->size, 1, {}, {}, x.data(), y.data()};
-    for (std::size_t copy = 0; copy < inputs->weights.copies(); ++copy) {
-      matrices.first.push_back(weights->copy(copy));
-    }
-    launch = peer_launch(state, *device, matrices);
-  }
-  verify_on_device<Bf16>(state, *device, launch, y, inputs->expected, GemvWorkload::kTolerance);
-  measure_on_device(state, *device, launch);
+  measure_product(state, *device, *gemv_workload(state, fresh_threads(state.threads())), "gemv");
 }
 
 void gather_gemv(State& state) {
   const auto device = device_of(state);
-  const auto inputs = gather_gemv_workload(state, fresh_threads(state.threads()));
-  const std::uint32_t size = device_size(state, inputs->size, "rows");
-  const std::uint32_t outputs = device_size(state, kChosen * inputs->size, "rows");
-  const auto experts = shared_copies(
-      state, fmt::format("gather_gemv D={} dtype={}", inputs->size, inputs->dtype), inputs->experts);
-  const DeviceBuffer x = uploaded(state, inputs->x);
-  const DeviceBuffer chosen = uploaded(state, pairs());
-  DeviceBuffer y(state, inputs->expected.size() * sizeof(Bf16));
-
-  Launch launch;
-  if (state.backend() == "cuda") {
-    const GemvPlan plan = noted(state, *device,
-                                gemv_plan(outputs, size * item_bytes(inputs->dtype),
-                                          static_cast<unsigned>(device->multiprocessors()), state.variant()));
-    launch = [=, &inputs = *inputs, &experts = *experts, pairs = chosen.as<const std::int64_t>(),
-              from = x.as<std::uint16_t>(),
-              to = y.as<std::uint16_t>()](std::size_t turn, cudaStream_t stream) {
-      const std::size_t copy = turn / kPairs;
-      const GemvMatrix matrix{
-          experts.copy(copy), experts.end(copy), pairs + kChosen * (turn % kPairs), size, size, outputs};
-      launch_gemv({matrix, from, to}, inputs.dtype, plan, stream);
-    };
-  } else {
-    PeerMatrices matrices = peer_matrices(*inputs, *experts);
-    matrices.x = x.data();
-    matrices.y = y.data();
-    launch = peer_launch(state, *device, matrices);
-  }
-  verify_on_device<Bf16>(state, *device, launch, y, inputs->expected, GatherGemvWorkload::kTolerance);
-  measure_on_device(state, *device, launch);
+  measure_product(state, *device, *gather_gemv_workload(state, fresh_threads(state.threads())),
+                  "gather_gemv");
 }
 
 void layer_norm(State& state) {

@@ -68,14 +68,22 @@ void plain_gemv(const Weight* weights, std::size_t rows, std::size_t columns, co
 /// Rows are split over workers, each with a prepared x.
 class SplitGemv {
  public:
-  SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk);
+  SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk)
+      : kernel_(std::move(kernel)), columns_(columns), walk_(walk) {
+    for (int worker = 0; worker < workers; ++worker) prepared_.emplace_back(prepared_bytes(columns));
+  }
 
   const std::string& isa() const { return kernel_.isa; }
   std::size_t columns() const { return columns_; }
 
-  void prepare(int worker, const Bf16* x);
+  void prepare(int worker, const Bf16* x) {
+    kernel_.prepare(x, columns_, prepared_[static_cast<std::size_t>(worker)].data());
+  }
   void multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice,
-                float* sums) const;
+                float* sums) const {
+    kernel_.multiply(weights + slice.begin * bytes_per_row, slice.size(), columns_,
+                     prepared_[static_cast<std::size_t>(worker)].data(), walk_, sums + slice.begin);
+  }
   void round(const float* sums, Slice slice, Bf16* y) const {
     kernel_.round(sums + slice.begin, slice.size(), y + slice.begin);
   }
@@ -86,21 +94,6 @@ class SplitGemv {
   GemvWalk walk_;
   std::vector<Buffer> prepared_;
 };
-
-SplitGemv::SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk)
-    : kernel_(std::move(kernel)), columns_(columns), walk_(walk) {
-  for (int worker = 0; worker < workers; ++worker) prepared_.emplace_back(prepared_bytes(columns));
-}
-
-void SplitGemv::prepare(int worker, const Bf16* x) {
-  kernel_.prepare(x, columns_, prepared_[static_cast<std::size_t>(worker)].data());
-}
-
-void SplitGemv::multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice,
-                         float* sums) const {
-  kernel_.multiply(weights + slice.begin * bytes_per_row, slice.size(), columns_,
-                   prepared_[static_cast<std::size_t>(worker)].data(), walk_, sums + slice.begin);
-}
 
 /// RMS error relative to the RMS of `expected` ("2.9e-05"), before rounding to bf16.
 std::string error_of_sums(std::span<const float> sums, std::span<const double> expected) {
@@ -114,44 +107,47 @@ std::string error_of_sums(std::span<const float> sums, std::span<const double> e
   for (std::size_t i = slice.begin; i < slice.end; ++i) to[i] = to_bf16(from[i]);
 }
 
-void measure(State& state, std::vector<Bf16>& y, const std::vector<float>& sums, const GemvWorkload& inputs,
-             const auto& body) {
-  state.verify([&] { body(0); }, std::span(y), inputs.expected, GemvWorkload::kTolerance);
-  state.note("error of sums", error_of_sums(sums, inputs.expected));
-  state.measure(body);
-}
-
-void measure_reference(State& state, const GemvWorkload& inputs) {
-  const std::size_t size = inputs.size;
-  std::vector<Bf16> y(size);
-  std::vector<float> sums(size);
-  state.note("isa", "plain loops");
-  measure(state, y, sums, inputs, [&](std::size_t copy) {
-    reference_gemv(inputs.dtype, inputs.weights.copy(copy), size, size, inputs.x.data(), sums.data());
-    round_to_bf16(sums.data(), {0, size}, y.data());
-  });
-}
-
-constexpr std::size_t kChosen = GatherGemvWorkload::kChosen;
-
-void measure(State& state, std::vector<Bf16>& y, const std::vector<float>& sums,
-             const GatherGemvWorkload& inputs, const auto& body) {
-  state.verify([&] { body(0); }, std::span(y), inputs.expected, GatherGemvWorkload::kTolerance);
-  state.note("error of sums", error_of_sums(sums, inputs.expected));
-  state.measure(body);
-}
-
-void measure_reference(State& state, const GatherGemvWorkload& inputs) {
+template <typename Workload>
+void measure_product(State& state, const Workload& inputs, ThreadPool& pool) {
+  if (measured_by_peer(state, inputs, pool)) return;
+  constexpr std::size_t kChosen = Workload::kChosen;
   const std::size_t size = inputs.size;
   std::vector<Bf16> y(kChosen * size);
   std::vector<float> sums(kChosen * size);
-  state.note("isa", "plain loops");
-  measure(state, y, sums, inputs, [&](std::size_t copy) {
-    for (std::size_t chosen = 0; chosen < kChosen; ++chosen) {
-      reference_gemv(inputs.dtype, inputs.matrix(copy, chosen), size, size, inputs.x.data(),
-                     sums.data() + chosen * size);
-    }
-    round_to_bf16(sums.data(), {0, kChosen * size}, y.data());
+  const auto measure = [&](const auto& body) {
+    state.verify([&] { body(0); }, std::span(y), inputs.expected, Workload::kTolerance);
+    state.note("error of sums", error_of_sums(sums, inputs.expected));
+    state.measure(body);
+  };
+  if (state.backend() == "reference") {
+    state.note("isa", "plain loops");
+    return measure([&](std::size_t turn) {
+      for (std::size_t chosen = 0; chosen < kChosen; ++chosen) {
+        reference_gemv(inputs.dtype, inputs.matrix(turn, chosen), size, size, inputs.x.data(),
+                       sums.data() + chosen * size);
+      }
+      round_to_bf16(sums.data(), {0, kChosen * size}, y.data());
+    });
+  }
+  const Isa isa = chosen_isa();
+  const bool strict = state.backend() == "native_strict";
+  const std::size_t share = inputs.chosen_bytes() / static_cast<std::size_t>(pool.workers());
+  const GemvChoice choice = gemv_choice(state, share, inputs.dtype, isa);
+  SplitGemv kernel(gemv_kernel(inputs.dtype, isa, strict ? GemvForm::kStrict : choice.form), pool.workers(),
+                   size, choice.walk);
+  state.note("isa", kernel.isa());
+  const std::size_t row_bytes = size * item_bytes(inputs.dtype);
+  measure([&](std::size_t turn) {
+    const auto share_of_rows = [&](int worker, int workers) {
+      const Slice rows = slice_of(size, worker, workers);
+      kernel.prepare(worker, inputs.x.data());
+      for (std::size_t chosen = 0; chosen < kChosen; ++chosen) {
+        kernel.multiply(worker, inputs.matrix(turn, chosen), row_bytes, rows, sums.data() + chosen * size);
+        kernel.round(sums.data() + chosen * size, rows, y.data() + chosen * size);
+      }
+    };
+    if (choice.one_thread) return pool.run_on_caller(share_of_rows);
+    pool.run(share_of_rows);
   });
 }
 
@@ -258,66 +254,12 @@ void measure(State& state, const MlpWorkload& inputs, auto& mlp) {
 
 void gemv(State& state) {
   const auto pool = shared_pool(state);
-  const auto inputs = gemv_workload(state, team_of(*pool));
-  if (measured_by_peer(state, *inputs, *pool)) return;
-  if (state.backend() == "reference") {
-    measure_reference(state, *inputs);
-    return;
-  }
-  const std::size_t size = inputs->size;
-  const Isa isa = chosen_isa();
-  const bool strict = state.backend() == "native_strict";
-  const std::size_t share = inputs->weight_bytes() / static_cast<std::size_t>(pool->workers());
-  const GemvChoice choice = gemv_choice(state, share, inputs->dtype, isa);
-  SplitGemv kernel(gemv_kernel(inputs->dtype, isa, strict ? GemvForm::kStrict : choice.form), pool->workers(),
-                   size, choice.walk);
-  state.note("isa", kernel.isa());
-  std::vector<Bf16> y(size);
-  std::vector<float> sums(size);
-  const std::size_t row_bytes = size * item_bytes(inputs->dtype);
-  measure(state, y, sums, *inputs, [&](std::size_t copy) {
-    const auto share_of_rows = [&](int worker, int workers) {
-      const Slice rows = slice_of(size, worker, workers);
-      kernel.prepare(worker, inputs->x.data());
-      kernel.multiply(worker, inputs->weights.copy(copy), row_bytes, rows, sums.data());
-      kernel.round(sums.data(), rows, y.data());
-    };
-    if (choice.one_thread) return pool->run_on_caller(share_of_rows);
-    pool->run(share_of_rows);
-  });
+  measure_product(state, *gemv_workload(state, team_of(*pool)), *pool);
 }
 
 void gather_gemv(State& state) {
   const auto pool = shared_pool(state);
-  const auto inputs = gather_gemv_workload(state, team_of(*pool));
-  if (measured_by_peer(state, *inputs, *pool)) return;
-  if (state.backend() == "reference") {
-    measure_reference(state, *inputs);
-    return;
-  }
-  const std::size_t size = inputs->size;
-  const Isa isa = chosen_isa();
-  const bool strict = state.backend() == "native_strict";
-  const std::size_t share = kChosen * inputs->matrix_bytes() / static_cast<std::size_t>(pool->workers());
-  const GemvChoice choice = gemv_choice(state, share, inputs->dtype, isa);
-  SplitGemv kernel(gemv_kernel(inputs->dtype, isa, strict ? GemvForm::kStrict : choice.form), pool->workers(),
-                   size, choice.walk);
-  state.note("isa", kernel.isa());
-  std::vector<Bf16> y(kChosen * size);
-  std::vector<float> sums(kChosen * size);
-  const std::size_t row_bytes = size * item_bytes(inputs->dtype);
-  measure(state, y, sums, *inputs, [&](std::size_t copy) {
-    const auto share_of_rows = [&](int worker, int workers) {
-      const Slice rows = slice_of(size, worker, workers);
-      kernel.prepare(worker, inputs->x.data());
-      for (std::size_t chosen = 0; chosen < kChosen; ++chosen) {
-        kernel.multiply(worker, inputs->matrix(copy, chosen), row_bytes, rows, sums.data() + chosen * size);
-        kernel.round(sums.data() + chosen * size, rows, y.data() + chosen * size);
-      }
-    };
-    if (choice.one_thread) return pool->run_on_caller(share_of_rows);
-    pool->run(share_of_rows);
-  });
+  measure_product(state, *gather_gemv_workload(state, team_of(*pool)), *pool);
 }
 
 void layer_norm(State& state) {

@@ -48,24 +48,13 @@ constexpr auto kMachine = EM_S390;
 #endif
 
 std::string machine_name(unsigned machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86_64";
-    case EM_386:
-      return "32-bit x86";
-    case EM_AARCH64:
-      return "aarch64";
-    case EM_ARM:
-      return "32-bit arm";
-    case EM_RISCV:
-      return "riscv";
-    case EM_PPC64:
-      return "powerpc64";
-    case EM_S390:
-      return "s390";
-    default:
-      return "machine " + std::to_string(machine) + " of ELF";
+  constexpr std::pair<unsigned, const char*> kNames[] = {
+      {EM_X86_64, "x86_64"}, {EM_386, "32-bit x86"},  {EM_AARCH64, "aarch64"}, {EM_ARM, "32-bit arm"},
+      {EM_RISCV, "riscv"},   {EM_PPC64, "powerpc64"}, {EM_S390, "s390"}};
+  for (const auto& [number, name] : kNames) {
+    if (number == machine) return name;
   }
+  return "machine " + std::to_string(machine) + " of ELF";
 }
 
 template <typename T>
@@ -176,53 +165,44 @@ std::size_t stride_of(std::size_t values) {
 /// Outputs between guard zones, which show writes out of range.
 class GuardedOutput {
  public:
-  GuardedOutput(std::size_t values, std::size_t copies);
+  GuardedOutput(std::size_t values, std::size_t copies)
+      : values_(values), copies_(copies), stride_(stride_of(values)), memory_(bytes_for(values, copies)) {
+    std::ranges::fill(memory_.as<std::byte>(), kMark);
+  }
 
-  std::span<Bf16> copy(std::size_t index);
-  /// "writes outside of y: 3 bytes from 16 bytes behind its end on", or "".
-  std::string damage() const;
+  std::span<Bf16> copy(std::size_t index) {
+    return {reinterpret_cast<Bf16*>(memory_.data() + kZone + index * stride_), values_};
+  }
+  /// "writes outside of y: 3 bytes after it, the first 16 bytes after its end", or "".
+  std::string damage() const {
+    const auto all = memory_.as<std::byte>();
+    const std::size_t bytes = values_ * sizeof(Bf16);
+    std::string found = changes(all.first(kZone), true);
+    for (std::size_t index = 0; found.empty() && index < copies_; ++index)
+      found = changes(all.subspan(kZone + index * stride_ + bytes, stride_ - bytes), false);
+    return found;
+  }
 
-  static std::size_t bytes_for(std::size_t values, std::size_t copies);
+  static std::size_t bytes_for(std::size_t values, std::size_t copies) {
+    return kZone + copies * stride_of(values);
+  }
 
  private:
+  static std::string changes(std::span<const std::byte> zone, bool is_before) {
+    const auto is_changed = [](std::byte byte) { return byte != kMark; };
+    const auto count = std::ranges::count_if(zone, is_changed);
+    if (count == 0) return {};
+    const auto first = static_cast<std::size_t>(std::ranges::find_if(zone, is_changed) - zone.begin());
+    if (!is_before)
+      return fmt::format("writes outside of y: {} bytes after it, the first {} bytes after its end", count,
+                         first);
+    return fmt::format("writes outside of y: {} bytes before it, the first {} bytes before its start", count,
+                       kZone - first);
+  }
+
   std::size_t values_, copies_, stride_;
   Buffer memory_;
 };
-
-std::size_t GuardedOutput::bytes_for(std::size_t values, std::size_t copies) {
-  return kZone + copies * stride_of(values);
-}
-
-GuardedOutput::GuardedOutput(std::size_t values, std::size_t copies)
-    : values_(values), copies_(copies), stride_(stride_of(values)), memory_(bytes_for(values, copies)) {
-  const auto all = memory_.as<std::byte>();
-  std::ranges::fill(all, kMark);
-}
-
-std::span<Bf16> GuardedOutput::copy(std::size_t index) {
-  return {reinterpret_cast<Bf16*>(memory_.data() + kZone + index * stride_), values_};
-}
-
-std::string GuardedOutput::damage() const {
-  const std::size_t bytes = values_ * sizeof(Bf16);
-  const auto all = memory_.as<std::byte>();
-  const auto is_changed = [](std::byte byte) { return byte != kMark; };
-  const auto before = all.first(kZone);
-  if (const auto count = std::ranges::count_if(before, is_changed); count > 0) {
-    const auto first = std::ranges::find_if(before, is_changed) - before.begin();
-    return fmt::format("writes outside of y: {} bytes before it, the first {} bytes before its start", count,
-                       kZone - static_cast<std::size_t>(first));
-  }
-  for (std::size_t index = 0; index < copies_; ++index) {
-    const auto behind = all.subspan(kZone + index * stride_ + bytes, stride_ - bytes);
-    const auto count = std::ranges::count_if(behind, is_changed);
-    if (count == 0) continue;
-    const auto first = std::ranges::find_if(behind, is_changed) - behind.begin();
-    return fmt::format("writes outside of y: {} bytes after it, the first {} bytes after its end", count,
-                       first);
-  }
-  return {};
-}
 
 struct WholeCall {
   headroom_peer_call call{};
@@ -396,14 +376,26 @@ const std::uint16_t* bits_of(const Bf16* values) {
   return reinterpret_cast<const std::uint16_t*>(values);
 }
 
-/// The matrix's rows of y start at `first`.
-WholeCall gemv_call(const std::string& dtype, std::size_t size, const std::byte* weights, const Bf16* x,
-                    GuardedOutput& y, std::size_t first) {
-  WholeCall whole = whole_call(HEADROOM_PEER_GEMV, dtype, size, size);
-  whole.call.weights = weights;
-  whole.call.x = bits_of(x);
-  whole.call.y = reinterpret_cast<std::uint16_t*>(y.copy(0).data() + first);
-  return whole;
+template <typename Workload>
+void measure_product_by(const Peer& peer, State& state,
+                        std::shared_ptr<const Workload> (*make)(State&, const Team&)) {
+  const auto pool = watched_pool(peer, state);
+  require_dtype(peer, state, state.text("dtype"));
+  const auto inputs = make(state, team_of(*pool));
+  GuardedOutput y(Workload::kChosen * inputs->size, 1);
+  const std::size_t turns = state.caches() == Caches::kHot ? 1 : inputs->turns();
+  std::vector<std::vector<WholeCall>> calls;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    auto& of_turn = calls.emplace_back();
+    for (std::size_t chosen = 0; chosen < Workload::kChosen; ++chosen) {
+      WholeCall whole = whole_call(HEADROOM_PEER_GEMV, inputs->dtype, inputs->size, inputs->size);
+      whole.call.weights = inputs->matrix(turn, chosen);
+      whole.call.x = bits_of(inputs->x.data());
+      whole.call.y = reinterpret_cast<std::uint16_t*>(y.copy(0).data() + chosen * inputs->size);
+      of_turn.push_back(whole);
+    }
+  }
+  measure(peer, state, *pool, std::move(calls), y, inputs->expected, Workload::kTolerance);
 }
 
 }  // namespace
@@ -449,34 +441,11 @@ Peer load_peer(PeerRequest request) {
 }
 
 void measure_gemv_by(const Peer& peer, State& state) {
-  const auto pool = watched_pool(peer, state);
-  require_dtype(peer, state, state.text("dtype"));
-  const auto inputs = gemv_workload(state, team_of(*pool));
-  GuardedOutput y(inputs->size, 1);
-  std::vector<std::vector<WholeCall>> calls;
-  for (std::size_t copy = 0; copy < inputs->weights.copies(); ++copy) {
-    calls.push_back(
-        {gemv_call(inputs->dtype, inputs->size, inputs->weights.copy(copy), inputs->x.data(), y, 0)});
-  }
-  measure(peer, state, *pool, std::move(calls), y, inputs->expected, GemvWorkload::kTolerance);
+  measure_product_by(peer, state, gemv_workload);
 }
 
 void measure_gather_gemv_by(const Peer& peer, State& state) {
-  const auto pool = watched_pool(peer, state);
-  require_dtype(peer, state, state.text("dtype"));
-  const auto inputs = gather_gemv_workload(state, team_of(*pool));
-  GuardedOutput y(GatherGemvWorkload::kChosen * inputs->size, 1);
-  constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen;
-  const std::size_t copies = state.caches() == Caches::kHot ? 1 : inputs->experts.copies() * kPairs;
-  std::vector<std::vector<WholeCall>> calls;
-  for (std::size_t copy = 0; copy < copies; ++copy) {
-    auto& of_copy = calls.emplace_back();
-    for (std::size_t chosen = 0; chosen < GatherGemvWorkload::kChosen; ++chosen) {
-      of_copy.push_back(gemv_call(inputs->dtype, inputs->size, inputs->matrix(copy, chosen), inputs->x.data(),
-                                  y, chosen * inputs->size));
-    }
-  }
-  measure(peer, state, *pool, std::move(calls), y, inputs->expected, GatherGemvWorkload::kTolerance);
+  measure_product_by(peer, state, gather_gemv_workload);
 }
 
 void measure_layer_norm_by(const Peer& peer, State& state) {

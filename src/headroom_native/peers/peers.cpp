@@ -4,12 +4,6 @@
 namespace headroom::native {
 namespace {
 
-std::vector<const Bf16*> as_bf16(std::initializer_list<const std::byte*> matrices) {
-  std::vector<const Bf16*> found;
-  for (const std::byte* matrix : matrices) found.push_back(reinterpret_cast<const Bf16*>(matrix));
-  return found;
-}
-
 bool is_peer(const std::string& backend) {
   return backend == "onednn" || backend == "onednn_packed" || backend == "openblas";
 }
@@ -28,6 +22,20 @@ void measure(State& state, [[maybe_unused]] ThreadPool& pool, [[maybe_unused]] c
   if (state.backend() == "openblas") return measure_openblas(state, pool, matrices);
 #endif
   state.skip("this headroom-native was built without " + state.backend());
+}
+
+template <typename Workload>
+bool measured_product(State& state, const Workload& inputs, ThreadPool& pool) {
+  if (!is_peer(state.backend())) return false;
+  MatrixCase matrices{inputs.size, inputs.size, {}, inputs.x.data(), inputs.expected, Workload::kTolerance};
+  const std::size_t turns = state.caches() == Caches::kHot ? 1 : inputs.turns();
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    std::vector<const Bf16*>& of_turn = matrices.matrices.emplace_back();
+    for (std::size_t chosen = 0; chosen < Workload::kChosen; ++chosen)
+      of_turn.push_back(reinterpret_cast<const Bf16*>(inputs.matrix(turn, chosen)));
+  }
+  measure(state, pool, matrices, inputs.dtype);
+  return true;
 }
 
 }  // namespace
@@ -60,27 +68,11 @@ std::vector<std::string> mlp_peers() {
 }
 
 bool measured_by_peer(State& state, const GemvWorkload& inputs, ThreadPool& pool) {
-  if (!is_peer(state.backend())) return false;
-  MatrixCase matrices{inputs.size,     inputs.size,     {},
-                      inputs.x.data(), inputs.expected, GemvWorkload::kTolerance};
-  for (std::size_t copy = 0; copy < inputs.weights.copies(); ++copy) {
-    matrices.matrices.push_back(as_bf16({inputs.weights.copy(copy)}));
-  }
-  measure(state, pool, matrices, inputs.dtype);
-  return true;
+  return measured_product(state, inputs, pool);
 }
 
 bool measured_by_peer(State& state, const GatherGemvWorkload& inputs, ThreadPool& pool) {
-  if (!is_peer(state.backend())) return false;
-  MatrixCase matrices{inputs.size,     inputs.size,     {},
-                      inputs.x.data(), inputs.expected, GatherGemvWorkload::kTolerance};
-  constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen;
-  const std::size_t copies = state.caches() == Caches::kHot ? 1 : inputs.experts.copies() * kPairs;
-  for (std::size_t copy = 0; copy < copies; ++copy) {
-    matrices.matrices.push_back(as_bf16({inputs.matrix(copy, 0), inputs.matrix(copy, 1)}));
-  }
-  measure(state, pool, matrices, inputs.dtype);
-  return true;
+  return measured_product(state, inputs, pool);
 }
 
 bool measured_by_peer([[maybe_unused]] State& state, [[maybe_unused]] LayerNormWorkload& inputs,
