@@ -46,7 +46,7 @@ PARTS = {
         "ddp": "calls dtensor nccl ranks tensors", ".": "calls gpt_fast llm modules nccl ranks tensors", "cuda": ". tensors"},
     "headroom_cuda": {
         ".": "*", "kernels": "", "device": "kernels", "limits": "device", "sm90a": "limits", "peers": "device kernels",
-        "absent_peers": "peers", "llm": "device kernels", "gpt_fast": "device kernels peers"},
+        "llm": "device kernels", "gpt_fast": "device kernels peers"},
 }
 # Definitions of other tools, and the only files outside their folder that may include them. Findings use only our definitions.
 OTHER_TOOLS = "headroom_trace/peers/"

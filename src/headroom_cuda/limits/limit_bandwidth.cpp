@@ -9,7 +9,6 @@
 
 #include "headroom/experiment/state.h"
 #include "headroom/workload/input_copies.h"
-#include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda/device/device_case.h"
 #include "headroom_cuda/limits/bandwidth_kernels.h"
 #include "headroom_cuda/limits/limits.h"
@@ -17,6 +16,7 @@
 #include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
+namespace {
 
 /// Memory and passes of a bandwidth limit. Several passes per iteration amortise launch and tail. Cold:
 /// copies that together exceed twice the L2.
@@ -29,16 +29,6 @@ struct LimitPlan {
   std::byte* start(std::size_t copy) const { return memory->data() + copy * passes * stride; }
   double bytes_per_iteration() const { return static_cast<double>(bytes) * static_cast<double>(passes); }
 };
-
-/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory is
-/// insufficient. Limits of the same size share memory.
-LimitPlan plan_limit(State& state, std::size_t unit);
-
-/// Sums modulo 2^32; `bytes` is a multiple of 16.
-std::uint32_t sum_on_device(const State& state, const Device& device, const std::byte* from,
-                            std::size_t bytes);
-
-namespace {
 
 constexpr std::size_t kTile = std::size_t{kWalkThreads} * kVectorsInFlight;
 constexpr std::size_t kCopyTile = std::size_t{kCopyTileThreads} * kCopyTileVectors * kCopyTileTurns;
@@ -58,6 +48,29 @@ std::shared_ptr<DeviceBuffer> arena(State& state, std::size_t bytes) {
                                     [&] { return std::make_shared<DeviceBuffer>(state, rounded); });
 }
 
+/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory is
+/// insufficient. Limits of the same size share memory.
+LimitPlan plan_limit(State& state, std::size_t unit) {
+  LimitPlan plan;
+  plan.bytes = limit_bytes(state, unit);
+  const bool hot = state.caches() == Caches::kHot;
+  plan.passes = std::max<std::size_t>(1, kBytesPerIteration / plan.bytes);
+  const std::size_t copies = state.rotate(plan.bytes * plan.passes);
+  plan.stride = hot ? 0 : plan.bytes;
+  // The product below could wrap.
+  if (plan.bytes > kBytesPerIteration) DeviceBuffer(state, plan.bytes);
+  plan.memory = arena(state, hot ? plan.bytes : copies * plan.passes * plan.bytes);
+  state.note("passes", std::to_string(plan.passes));
+  return plan;
+}
+
+/// Modulo 2^32.
+std::uint32_t total_of(const DeviceBuffer& sums) {
+  std::vector<std::uint32_t> values(sums.bytes() / sizeof(std::uint32_t));
+  sums.download(std::span(values));
+  return std::accumulate(values.begin(), values.end(), std::uint32_t{0});
+}
+
 void verify_sum(State& state, const Device& device, const LimitPlan& plan, const Launch& launch,
                 const DeviceBuffer& sums) {
   const std::size_t words = plan.bytes / sizeof(std::uint32_t);
@@ -72,11 +85,19 @@ void verify_sum(State& state, const Device& device, const LimitPlan& plan, const
                device.stream());
     launch(0, device.stream());
     device.synchronize();
-    std::vector<std::uint32_t> values(sums.bytes() / sizeof(std::uint32_t));
-    sums.download(std::span(values));
-    sum->front() = std::accumulate(values.begin(), values.end(), std::uint32_t{0});
+    sum->front() = total_of(sums);
   };
   state.verify(run, *sum, std::vector<double>{static_cast<double>(expected)}, {0, 0});
+}
+
+/// Sums modulo 2^32; `bytes` is a multiple of 16.
+std::uint32_t sum_on_device(const State& state, const Device& device, const std::byte* from,
+                            std::size_t bytes) {
+  const Walk walk = walk_of("linear", bytes / 16, 0, 1, resident_blocks(device.multiprocessors()));
+  DeviceBuffer sums(state, warps_of(walk) * sizeof(std::uint32_t));
+  read_walk(from, walk, sums.as<std::uint32_t>(), device.stream());
+  device.synchronize();
+  return total_of(sums);
 }
 
 constexpr std::uint32_t kWord = 0x3f9d70a5;  // 1.23 as a float: mixed bits
@@ -101,31 +122,6 @@ Walk walk_of(std::string_view pattern, std::size_t vectors, std::size_t stride, 
   walk.blocks = static_cast<unsigned>(teams * walk.team);
   if (pattern == "blocked") walk.chunk = rounded_up_quotient(tiles, walk.team) * kTile;
   return walk;
-}
-
-LimitPlan plan_limit(State& state, std::size_t unit) {
-  LimitPlan plan;
-  plan.bytes = limit_bytes(state, unit);
-  const bool hot = state.caches() == Caches::kHot;
-  plan.passes = std::max<std::size_t>(1, kBytesPerIteration / plan.bytes);
-  const std::size_t copies = state.rotate(plan.bytes * plan.passes);
-  plan.stride = hot ? 0 : plan.bytes;
-  // The product below could wrap.
-  if (plan.bytes > kBytesPerIteration) DeviceBuffer(state, plan.bytes);
-  plan.memory = arena(state, hot ? plan.bytes : copies * plan.passes * plan.bytes);
-  state.note("passes", std::to_string(plan.passes));
-  return plan;
-}
-
-std::uint32_t sum_on_device(const State& state, const Device& device, const std::byte* from,
-                            std::size_t bytes) {
-  const Walk walk = walk_of("linear", bytes / 16, 0, 1, resident_blocks(device.multiprocessors()));
-  DeviceBuffer sums(state, warps_of(walk) * sizeof(std::uint32_t));
-  read_walk(from, walk, sums.as<std::uint32_t>(), device.stream());
-  device.synchronize();
-  std::vector<std::uint32_t> values(warps_of(walk));
-  sums.download(std::span(values));
-  return std::accumulate(values.begin(), values.end(), std::uint32_t{0});
 }
 
 void limit_read(State& state) {

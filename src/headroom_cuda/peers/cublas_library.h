@@ -10,7 +10,7 @@
 
 #include "headroom/experiment/state.h"
 #include "headroom/process/loaded_library.h"
-#include "headroom_cuda/device/device_buffer.h"
+#include "headroom_cuda/device/device_case.h"
 
 namespace headroom::cuda {
 

@@ -9,7 +9,7 @@
 
 #include "headroom/experiment/state.h"
 #include "headroom/workload/gpt_fast_workloads.h"
-#include "headroom_cuda/device/device_buffer.h"
+#include "headroom_cuda/device/device_case.h"
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/launch_timer.h"
 

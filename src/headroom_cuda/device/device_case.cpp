@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/device/device_buffer.h"
+#include "headroom_cuda/device/device_case.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
