@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom_cuda/device/device_case.h"
@@ -27,22 +30,22 @@ std::uint64_t encoded(int eighths, int bias, int mantissa_bits) {
   return sign << sign_at | exponent << mantissa_bits | fraction;
 }
 
-std::uint64_t bits_of(MatrixType type, int number) {
-  switch (type) {
-    case MatrixType::kF64:
-      return encoded(number, 1023, 52);
-    case MatrixType::kTf32:
-      return encoded(number, 127, 23);
-    case MatrixType::kF16:
-      return encoded(number, 15, 10);
-    case MatrixType::kBf16:
-      return encoded(number, 127, 7);
-    case MatrixType::kFp8:
-      return encoded(number, 7, 3);
-    case MatrixType::kInt8:
-      return static_cast<std::uint8_t>(number);
-  }
-  return 0;
+struct TypeOfMatrix {
+  MatrixType type;
+  std::string_view dtype;
+  unsigned bytes;
+  int bias, mantissa_bits;  ///< of floating-point types
+};
+/// In the order of MatrixType.
+constexpr std::array<TypeOfMatrix, 6> kTypes{{{MatrixType::kF64, "f64", 8, 1023, 52},
+                                              {MatrixType::kTf32, "tf32", 4, 127, 23},
+                                              {MatrixType::kF16, "f16", 2, 15, 10},
+                                              {MatrixType::kBf16, "bf16", 2, 127, 7},
+                                              {MatrixType::kFp8, "fp8", 1, 7, 3},
+                                              {MatrixType::kInt8, "int8", 1, 0, 0}}};
+
+const TypeOfMatrix& line_of(MatrixType type) {
+  return kTypes.at(static_cast<std::size_t>(type));
 }
 
 /// 200 to 500 µs, which hides a kernel's start and end.
@@ -208,39 +211,26 @@ void wgmma_peak(State& state) {
 }  // namespace
 
 MatrixType matrix_type(std::string_view dtype) {
-  if (dtype == "f64") return MatrixType::kF64;
-  if (dtype == "tf32") return MatrixType::kTf32;
-  if (dtype == "f16") return MatrixType::kF16;
-  if (dtype == "bf16") return MatrixType::kBf16;
-  if (dtype == "fp8") return MatrixType::kFp8;
-  if (dtype == "int8") return MatrixType::kInt8;
+  const auto* const found = std::ranges::find(kTypes, dtype, &TypeOfMatrix::dtype);
+  if (found != kTypes.end()) return found->type;
   throw std::logic_error("no matrix instruction multiplies " + std::string(dtype));
 }
 
 unsigned elements_per_row(MatrixType type) {
-  switch (type) {
-    case MatrixType::kF64:
-      return kRowBytes / 8;
-    case MatrixType::kTf32:
-      return kRowBytes / 4;
-    case MatrixType::kF16:
-    case MatrixType::kBf16:
-      return kRowBytes / 2;
-    default:
-      return kRowBytes;
-  }
+  return kRowBytes / line_of(type).bytes;
 }
 
 MatrixOperand matrix_operand(MatrixType type, std::size_t rows, std::uint64_t seed) {
   const bool is_integer = type == MatrixType::kInt8;
-  const std::size_t element_bytes = kRowBytes / elements_per_row(type);
+  const TypeOfMatrix& line = line_of(type);
   std::mt19937_64 random(seed);
   MatrixOperand operand;
   for (std::size_t i = 0; i < rows * elements_per_row(type); ++i) {
     const int number =
         is_integer ? static_cast<int>(random() % 255) - 127 : static_cast<int>(random() % 31) - 15;
-    const std::uint64_t bits = bits_of(type, number);
-    for (std::size_t byte = 0; byte < element_bytes; ++byte) {
+    const std::uint64_t bits =
+        is_integer ? static_cast<std::uint8_t>(number) : encoded(number, line.bias, line.mantissa_bits);
+    for (unsigned byte = 0; byte < line.bytes; ++byte) {
       operand.bytes.push_back(static_cast<std::byte>(bits >> 8 * byte & 0xff));
     }
     operand.values.push_back(is_integer ? number : number / 8.0);
