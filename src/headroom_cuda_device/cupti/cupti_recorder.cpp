@@ -8,21 +8,52 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <climits>
 #include <cstddef>
 #include <cstdlib>
 #include <iterator>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <variant>
 
 #include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/process/loaded_library.h"
 #include "headroom_cuda_device/cuda_check.h"
-#include "headroom_cuda_device/cupti/cupti_library.h"
+#include "headroom_cuda_device/device.h"
 
 namespace headroom::cuda {
 namespace {
+
+template <typename Function>
+void find(const LoadedLibrary& library, Function*& function, const char* name) {
+  function = library.function<Function>(name);
+  if (function == nullptr) throw Error(std::string("it has no ") + name);
+}
+
+CuptiLibrary load(const std::string& path) {
+  LoadedLibrary library(path);
+  CuptiLibrary made;
+  made.path = path;
+  find(library, made.get_version, "cuptiGetVersion");
+  find(library, made.get_result_string, "cuptiGetResultString");
+  find(library, made.get_timestamp, "cuptiGetTimestamp");
+  find(library, made.get_callback_name, "cuptiGetCallbackName");
+  find(library, made.set_thread_id_type, "cuptiSetThreadIdType");
+  find(library, made.register_callbacks, "cuptiActivityRegisterCallbacks");
+  find(library, made.enable, "cuptiActivityEnable");
+  find(library, made.disable, "cuptiActivityDisable");
+  find(library, made.flush_all, "cuptiActivityFlushAll");
+  find(library, made.next_record, "cuptiActivityGetNextRecord");
+  find(library, made.dropped_records, "cuptiActivityGetNumDroppedRecords");
+  made.check(made.get_version(&made.version), "cuptiGetVersion");
+  // CUPTI hooks into the driver and cannot be unloaded.
+  library.keep();
+  return made;
+}
 
 // Since CUDA 12.0 versions of the records only extend each other: the oldest layout works for all.
 using KernelRecord = CUpti_ActivityKernel9;
@@ -38,52 +69,18 @@ static_assert(offsetof(CUpti_ActivityMemcpy6, graphId) == offsetof(CopyRecord, g
 static_assert(offsetof(CUpti_ActivityMemcpy6, bytes) == offsetof(CopyRecord, bytes));
 #endif
 
-const char* copy_kind(std::uint8_t kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
-      return "HtoD";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
-      return "DtoH";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
-      return "HtoA";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
-      return "AtoH";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA:
-      return "AtoA";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD:
-      return "AtoD";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA:
-      return "DtoA";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
-      return "DtoD";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
-      return "HtoH";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
-      return "PtoP";
-    default:
-      return "Unknown";
-  }
-}
+/// By CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind.
+constexpr std::array kCopyKinds{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+static_assert(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD == 1 && CUPTI_ACTIVITY_MEMCPY_KIND_ATOH == 4 &&
+              CUPTI_ACTIVITY_MEMCPY_KIND_DTOD == 8 && CUPTI_ACTIVITY_MEMCPY_KIND_PTOP == 10);
+constexpr std::array kMemoryKinds{"Unknown", "Pageable", "Pinned",        "Device",
+                                  "Array",   "Managed",  "Device Static", "Managed Static"};
+static_assert(CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE == 1 && CUPTI_ACTIVITY_MEMORY_KIND_ARRAY == 4 &&
+              CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC == 7);
 
-const char* memory_kind(std::uint16_t kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
-      return "Pageable";
-    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
-      return "Pinned";
-    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
-      return "Device";
-    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY:
-      return "Array";
-    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED:
-      return "Managed";
-    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
-      return "Device Static";
-    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC:
-      return "Managed Static";
-    default:
-      return "Unknown";
-  }
+const char* name_of_kind(std::span<const char* const> names, std::size_t kind) {
+  return names[kind < names.size() ? kind : 0];
 }
 
 template <typename Record>
@@ -118,8 +115,8 @@ void add_kernel(const KernelRecord& record, trace::DeviceActivity& activity) {
 template <typename Record>
 void add_copy(const Record& copy, trace::DeviceActivity& activity) {
   add_work(copy,
-           trace::CopyShape{copy_kind(copy.copyKind), memory_kind(copy.srcKind), memory_kind(copy.dstKind),
-                            static_cast<std::int64_t>(copy.bytes)},
+           trace::CopyShape{name_of_kind(kCopyKinds, copy.copyKind), name_of_kind(kMemoryKinds, copy.srcKind),
+                            name_of_kind(kMemoryKinds, copy.dstKind), static_cast<std::int64_t>(copy.bytes)},
            "", activity);
 }
 
@@ -275,6 +272,51 @@ void estimate_occupancy(trace::DeviceActivity& activity) {
 
 }  // namespace
 
+void CuptiLibrary::check(CUptiResult status, const char* call) const {
+  if (status == CUPTI_SUCCESS) return;
+  const char* reason = nullptr;
+  if (get_result_string == nullptr || get_result_string(status, &reason) != CUPTI_SUCCESS) reason = nullptr;
+  throw Error(std::string(call) +
+              " failed: " + (reason == nullptr ? "error " + std::to_string(status) : std::string(reason)) +
+              " (" + path + ")");
+}
+
+std::vector<std::string> cupti_candidates() {
+  const char* named = std::getenv("HEADROOM_CUPTI");
+  if (named != nullptr && *named != '\0') return {named};
+  const std::vector<std::string> roots = toolkit_roots();
+  std::vector<std::string> candidates;
+  for (const int major : {CUDART_VERSION / 1000, CUDART_VERSION / 1000 == 12 ? 13 : 12}) {
+    const std::string name = "libcupti.so." + std::to_string(major);
+    candidates.push_back(name);
+    for (const std::string& root : roots) {
+      for (const char* folder : {"/lib64/", "/extras/CUPTI/lib64/"})
+        candidates.push_back(root + folder + name);
+    }
+  }
+  return candidates;
+}
+
+CuptiLibrary load_cupti(const std::vector<std::string>& candidates) {
+  std::vector<std::string> reasons;
+  for (const std::string& candidate : candidates) {
+    try {
+      return load(candidate);
+    } catch (const Error& error) {
+      reasons.push_back(candidate + ": " + error.what());
+    }
+  }
+  throw Error(
+      "cannot record GPU work: CUPTI was not found; install the CUDA toolkit, or set HEADROOM_CUPTI to the "
+      "path of its libcupti.so (" +
+      join(reasons, "; ") + ")");
+}
+
+const CuptiLibrary& cupti() {
+  static const CuptiLibrary library = load_cupti(cupti_candidates());
+  return library;
+}
+
 void add_record(const CUpti_Activity& record, const CallName& name_of, trace::DeviceActivity& activity) {
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
@@ -286,8 +328,10 @@ void add_record(const CUpti_Activity& record, const CallName& name_of, trace::De
       return add_copy(reinterpret_cast<const PeerCopyRecord&>(record), activity);
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& set = reinterpret_cast<const SetRecord&>(record);
-      return add_work(set, trace::SetShape{memory_kind(set.memoryKind), static_cast<std::int64_t>(set.bytes)},
-                      "", activity);
+      return add_work(
+          set,
+          trace::SetShape{name_of_kind(kMemoryKinds, set.memoryKind), static_cast<std::int64_t>(set.bytes)},
+          "", activity);
     }
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:

@@ -12,7 +12,6 @@
 
 #include "../error_message.h"
 #include "headroom_cuda_device/cuda_check.h"
-#include "headroom_cuda_device/cupti/cupti_library.h"
 #include "headroom_cuda_device/cupti/cupti_recorder.h"
 #include "headroom_trace/peers/pytorch_utilization.h"
 #include "headroom_trace/readers/read.h"
