@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -36,9 +37,11 @@ std::size_t to_size(double value, const std::string& what) {
   return static_cast<std::size_t>(value);
 }
 
-void require_shape(const LlmConfig& config, const std::string& source) {
+/// Prefixes the source to std::invalid_argument.
+template <typename Body>
+void with_source(const std::string& source, const Body& body) {
   try {
-    require_valid(config);
+    body();
   } catch (const std::invalid_argument& unsound) {
     throw Error(source + ": " + unsound.what());
   }
@@ -132,14 +135,6 @@ RotaryScaling scaling_of(const Metadata& metadata, const StoredModel& model) {
   if (const auto more = metadata.number("rope.scaling.attn_factor"))
     scaling.magnitude = *more * (0.1 * std::log(std::max(scaling.factor, 1.0)) + 1);
   return scaling;
-}
-
-void require_scaling(LlmConfig& config, const RotaryScaling& scaling, const std::string& source) {
-  try {
-    scale_rotation(config, scaling);
-  } catch (const std::invalid_argument& unsound) {
-    throw Error(source + ": " + unsound.what());
-  }
 }
 
 void read_rope_factors(const StoredModel& model, LlmConfig& config, const std::string& source) {
@@ -384,20 +379,15 @@ LlmFormat format_of(const std::vector<const StoredTensor*>& together) {
   for (const StoredTensor* tensor : together) {
     if (tensor->type != type) return LlmFormat::kBf16;
   }
-  switch (type) {
-    case StoredType::kQ8Block:
-      return LlmFormat::kInt8Blocks;
-    case StoredType::kQ4Block:
-      return LlmFormat::kInt4Blocks;
-    case StoredType::kQ4Super:
-      return LlmFormat::kInt4Super;
-    case StoredType::kQ5Super:
-      return LlmFormat::kInt5Super;
-    case StoredType::kQ6Super:
-      return LlmFormat::kInt6Super;
-    default:
-      return LlmFormat::kBf16;
+  constexpr std::pair<StoredType, LlmFormat> kBlocks[] = {{StoredType::kQ8Block, LlmFormat::kInt8Blocks},
+                                                          {StoredType::kQ4Block, LlmFormat::kInt4Blocks},
+                                                          {StoredType::kQ4Super, LlmFormat::kInt4Super},
+                                                          {StoredType::kQ5Super, LlmFormat::kInt5Super},
+                                                          {StoredType::kQ6Super, LlmFormat::kInt6Super}};
+  for (const auto& [stored, format] : kBlocks) {
+    if (stored == type) return format;
   }
+  return LlmFormat::kBf16;
 }
 
 /// Checks every tensor that will be read, and sets file.config's formats and file.stored.
@@ -442,14 +432,18 @@ std::set<std::string> shards_of(const fs::path& index) {
   return names;
 }
 
+void add_tensors(StoredModel& whole, StoredModel& part, const fs::path& path, const char* kind) {
+  for (auto& [tensor, stored] : part.tensors) {
+    if (!whole.tensors.emplace(tensor, std::move(stored)).second)
+      throw Error(fmt::format("{}: tensor {} is also in another {}", path.string(), quote(tensor), kind));
+  }
+}
+
 void open_safetensors(LlmFile& file, const fs::path& folder, const std::set<std::string>& names) {
   for (const std::string& name : names) {
     const fs::path path = folder / name;
     StoredModel part = parse_safetensors(file.files.emplace_back(path).bytes(), path.string());
-    for (auto& [tensor, stored] : part.tensors) {
-      if (!file.model.tensors.emplace(tensor, std::move(stored)).second)
-        throw Error(path.string() + ": tensor " + quote(tensor) + " is also in another file");
-    }
+    add_tensors(file.model, part, path, "file");
   }
 }
 
@@ -532,10 +526,7 @@ void open_gguf(LlmFile& file, const fs::path& path) {
                               split_number(part, "split.count", 1), number, count));
     }
     whole.metadata.merge(part.metadata);
-    for (auto& [tensor, stored] : part.tensors) {
-      if (!whole.tensors.emplace(tensor, std::move(stored)).second)
-        throw Error(shard.string() + ": tensor " + quote(tensor) + " is also in another shard");
-    }
+    add_tensors(whole, part, shard, "shard");
   }
   if (tensors != 0 && tensors != whole.tensors.size()) {
     throw Error(fmt::format("{} of {} tensors, but the shards have {}: one belongs to another model", which,
@@ -544,7 +535,14 @@ void open_gguf(LlmFile& file, const fs::path& path) {
   file.model = std::move(whole);
 }
 
-/// Copies rows to `to`, from row `first` on. `width` > 0: interleaves the halves of heads of `width` rows.
+/// `width` > 0: interleaves the halves of heads of `width` rows.
+std::size_t stored_row(std::size_t row, std::size_t width) {
+  if (width == 0) return row;
+  const std::size_t at = row % width;
+  return row - at + at / 2 + at % 2 * (width / 2);
+}
+
+/// Copies rows to `to`, from row `first` on.
 void copy_rows(const StoredTensor& from, const LlmMatrix& to, std::size_t first, std::size_t width,
                const Team& team) {
   const std::size_t rows = from.shape.size() > 1 ? from.shape.front() : 1;  // a gate of one row is a vector
@@ -555,9 +553,7 @@ void copy_rows(const StoredTensor& from, const LlmMatrix& to, std::size_t first,
     std::vector<float> values(is_same ? 0 : to.columns);
     const Slice slice = slice_of(rows, worker, workers);
     for (std::size_t row = slice.begin; row < slice.end; ++row) {
-      const std::size_t at = width == 0 ? row : row % width;
-      const std::size_t source = width == 0 ? row : row - at + at / 2 + at % 2 * (width / 2);
-      const std::byte* numbers = from.bytes.data() + source * bytes;
+      const std::byte* numbers = from.bytes.data() + stored_row(row, width) * bytes;
       std::byte* const into = to.weights + (first + row) * row_bytes;
       if (is_same) {
         std::memcpy(into, numbers, bytes);
@@ -579,10 +575,7 @@ void copy_vector(const StoredTensor& from, Bf16* to) {
 }
 void copy_bias(const StoredTensor& from, float* to, std::size_t width) {
   const std::vector<float> values = values_of(from);
-  for (std::size_t row = 0; row < values.size(); ++row) {
-    const std::size_t at = width == 0 ? row : row % width;
-    to[row] = values[width == 0 ? row : row - at + at / 2 + at % 2 * (width / 2)];
-  }
+  for (std::size_t row = 0; row < values.size(); ++row) to[row] = values[stored_row(row, width)];
 }
 
 void load_layer(const LlmFile& file, const StoredLayer& from, const LlmLayer& to, const Team& team) {
@@ -637,9 +630,9 @@ LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& so
   config.has_bias = model.find("blk.0.attn_q.bias") != nullptr;
   read_experts(metadata, model, config, source);
   require_rope(config.rope_base, epsilon, source);
-  require_shape(config, source);
+  with_source(source, [&] { require_valid(config); });
   refuse_unsupported(metadata, config, source);
-  require_scaling(config, scaling_of(metadata, model), source);
+  with_source(source, [&] { scale_rotation(config, scaling_of(metadata, model)); });
   read_rope_factors(model, config, source);
   const auto longest = metadata.number("context_length");
   return {config, longest && *longest >= 1 && *longest < 1e9 ? static_cast<std::size_t>(*longest) : 0};
@@ -671,9 +664,9 @@ LlmDescription describe_llm_json(const std::string& text, const std::string& sou
   config.has_bias = family == "qwen2" || family == "qwen2_moe";
   read_experts(json, family, config, source);
   require_rope(config.rope_base, epsilon, source);
-  require_shape(config, source);
+  with_source(source, [&] { require_valid(config); });
   refuse_unsupported(json, source);
-  require_scaling(config, scaling_of(json, source), source);
+  with_source(source, [&] { scale_rotation(config, scaling_of(json, source)); });
   const double longest = json_number_or(json, "max_position_embeddings", 0, source);
   return {config, longest >= 1 && longest < 1e9 ? static_cast<std::size_t>(longest) : 0};
 }

@@ -118,7 +118,6 @@ void require_llm_memory(const State& state, const LlmConfig& config, std::size_t
 Tolerance llm_tolerance(const LlmConfig& config, bool rounds_weights);
 
 /// `forward` appends tokens and returns the logits after the last one, from which `sample` draws.
-/// `sample` draws.
 template <typename Model>
 concept LlmModel = requires(Model& model, std::span<const std::int32_t> tokens) {
   { model.forward(tokens) } -> std::convertible_to<std::span<const float>>;

@@ -30,27 +30,6 @@ std::string reason() {
 
 constexpr std::size_t kBlock = 32, kSuper = 256;
 
-struct TypeLine {
-  StoredType type;
-  const char* name;
-  std::size_t size, bytes;
-};
-constexpr std::array<TypeLine, 11> kTypes{{{StoredType::kF32, "F32", 1, 4},
-                                           {StoredType::kF16, "F16", 1, 2},
-                                           {StoredType::kBf16, "BF16", 1, 2},
-                                           {StoredType::kQ8Block, "Q8_0", kBlock, 34},
-                                           {StoredType::kQ4Block, "Q4_0", kBlock, 18},
-                                           {StoredType::kQ4Least, "Q4_1", kBlock, 20},
-                                           {StoredType::kQ5Block, "Q5_0", kBlock, 22},
-                                           {StoredType::kQ5Least, "Q5_1", kBlock, 24},
-                                           {StoredType::kQ4Super, "Q4_K", kSuper, 144},
-                                           {StoredType::kQ5Super, "Q5_K", kSuper, 176},
-                                           {StoredType::kQ6Super, "Q6_K", kSuper, 210}}};
-
-const TypeLine& line_of(StoredType type) {
-  return kTypes.at(static_cast<std::size_t>(type));
-}
-
 template <typename T>
 T load(const std::byte* from) {
   T value;
@@ -70,18 +49,8 @@ void read_q8(const std::byte* block, float* values) {
     values[i] = scale * static_cast<float>(load<std::int8_t>(block + 2 + i));
 }
 
-/// The low halves of the bytes are the first sixteen numbers, the high halves the others.
-void read_q4(const std::byte* block, float* values) {
-  const float scale = half_at(block);
-  for (std::size_t i = 0; i < kBlock / 2; ++i) {
-    const unsigned two = byte_at(block, 2 + i);
-    values[i] = scale * (static_cast<float>(two & 15U) - 8);
-    values[i + kBlock / 2] = scale * (static_cast<float>(two >> 4U) - 8);
-  }
-}
-
-/// Like read_q4, with optional fifth bits in four bytes before, and an optional minimum instead of the zero
-/// point (dequantize_row_q4_1, dequantize_row_q5_0, dequantize_row_q5_1).
+/// The low halves of the bytes are the first sixteen numbers, the high halves the others; optional fifth bits
+/// in four bytes before, and an optional minimum instead of the zero point (dequantize_row_q4_0 to _q5_1).
 template <bool kHasFifths, bool kHasMinimum>
 void read_block(const std::byte* block, float* values) {
   const float scale = half_at(block), least = kHasMinimum ? half_at(block + 2) : 0;
@@ -91,12 +60,13 @@ void read_block(const std::byte* block, float* values) {
     fifths = load<std::uint32_t>(bits);
     bits += sizeof fifths;
   }
-  const int zero = kHasMinimum ? 0 : 16;
+  const int zero = kHasMinimum ? 0 : kHasFifths ? 16 : 8;
   for (std::size_t i = 0; i < kBlock; ++i) {
     const unsigned two = byte_at(bits, i % (kBlock / 2));
     const unsigned four = i < kBlock / 2 ? two & 15U : two >> 4U;
     const auto q = static_cast<int>(four | ((fifths >> i) & 1U) << 4U) - zero;
-    values[i] = static_cast<float>(q) * scale + least;
+    values[i] = static_cast<float>(q) * scale;
+    if (kHasMinimum) values[i] += least;
   }
 }
 
@@ -144,6 +114,50 @@ void read_q6_super(const std::byte* block, float* values) {
   }
 }
 
+void read_f32(const std::byte* from, float* value) {
+  *value = load<float>(from);
+}
+void read_f16(const std::byte* from, float* value) {
+  *value = half_at(from);
+}
+void read_bf16(const std::byte* from, float* value) {
+  *value = to_float(load<Bf16>(from));
+}
+
+template <auto kRead, std::size_t kSize, std::size_t kBytes>
+void read_all(const std::byte* blocks, std::span<float> values) {
+  for (std::size_t at = 0; at + kSize <= values.size(); at += kSize, blocks += kBytes)
+    kRead(blocks, values.data() + at);
+}
+
+struct TypeLine {
+  StoredType type;
+  std::uint32_t number;  ///< of ggml.h
+  const char* name;
+  std::size_t size, bytes;
+  void (*read)(const std::byte* blocks, std::span<float> values);
+};
+template <auto kRead, std::size_t kSize, std::size_t kBytes>
+constexpr TypeLine line(StoredType type, std::uint32_t number, const char* name) {
+  return {type, number, name, kSize, kBytes, read_all<kRead, kSize, kBytes>};
+}
+/// In the order of StoredType.
+constexpr std::array<TypeLine, 11> kTypes{
+    {line<read_f32, 1, 4>(StoredType::kF32, 0, "F32"), line<read_f16, 1, 2>(StoredType::kF16, 1, "F16"),
+     line<read_bf16, 1, 2>(StoredType::kBf16, 30, "BF16"),
+     line<read_q8, kBlock, 34>(StoredType::kQ8Block, 8, "Q8_0"),
+     line<read_block<false, false>, kBlock, 18>(StoredType::kQ4Block, 2, "Q4_0"),
+     line<read_block<false, true>, kBlock, 20>(StoredType::kQ4Least, 3, "Q4_1"),
+     line<read_block<true, false>, kBlock, 22>(StoredType::kQ5Block, 6, "Q5_0"),
+     line<read_block<true, true>, kBlock, 24>(StoredType::kQ5Least, 7, "Q5_1"),
+     line<read_super<false>, kSuper, 144>(StoredType::kQ4Super, 12, "Q4_K"),
+     line<read_super<true>, kSuper, 176>(StoredType::kQ5Super, 13, "Q5_K"),
+     line<read_q6_super, kSuper, 210>(StoredType::kQ6Super, 14, "Q6_K")}};
+
+const TypeLine& line_of(StoredType type) {
+  return kTypes.at(static_cast<std::size_t>(type));
+}
+
 constexpr std::string_view kMagic = "GGUF";
 constexpr std::size_t kMaxDimensions = 4;
 
@@ -167,36 +181,6 @@ enum class Kind : std::uint32_t {
 std::size_t bytes_of_kind(Kind kind) {
   constexpr std::size_t kBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   return kBytes[static_cast<std::size_t>(kind)];
-}
-
-/// Numbers of ggml.h.
-std::optional<StoredType> type_of(std::uint32_t number) {
-  switch (number) {
-    case 0:
-      return StoredType::kF32;
-    case 1:
-      return StoredType::kF16;
-    case 2:
-      return StoredType::kQ4Block;
-    case 3:
-      return StoredType::kQ4Least;
-    case 6:
-      return StoredType::kQ5Block;
-    case 7:
-      return StoredType::kQ5Least;
-    case 8:
-      return StoredType::kQ8Block;
-    case 12:
-      return StoredType::kQ4Super;
-    case 13:
-      return StoredType::kQ5Super;
-    case 14:
-      return StoredType::kQ6Super;
-    case 30:
-      return StoredType::kBf16;
-    default:
-      return std::nullopt;
-  }
 }
 
 std::string unsupported_type_name(std::uint32_t number) {
@@ -346,14 +330,14 @@ class GgufReader {
       tensor.shape.push_back(take<std::uint64_t>("the shape of " + what));
     std::ranges::reverse(tensor.shape);  // the file has the columns first
     const auto number = take<std::uint32_t>("the type of " + what);
-    const auto type = type_of(number);
-    if (!type) {
+    const auto* const type = std::ranges::find(kTypes, number, &TypeLine::number);
+    if (type == kTypes.end()) {
       fail(fmt::format(
           "{} [{}] (described at byte {}) has type {}, which is not supported; F32, F16, BF16, Q8_0, Q4_0, "
           "Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K are: quantise the model as one of these",
           what, fmt::join(tensor.shape, ","), at_ - 4, unsupported_type_name(number)));
     }
-    tensor.type = *type;
+    tensor.type = type->type;
     tensor.offset = take<std::uint64_t>("the offset of " + what);
     order_.push_back(tensor.name);
     if (!model_.tensors.emplace(tensor.name, std::move(tensor)).second) fail(what + " appears twice");
@@ -497,45 +481,7 @@ float float_of_half(std::uint16_t bits) {
 }
 
 void dequantise(StoredType type, const std::byte* blocks, std::span<float> values) {
-  const std::size_t size = block_size(type), bytes = block_bytes(type);
-  for (std::size_t at = 0; at + size <= values.size(); at += size, blocks += bytes) {
-    float* const to = values.data() + at;
-    switch (type) {
-      case StoredType::kF32:
-        *to = load<float>(blocks);
-        break;
-      case StoredType::kF16:
-        *to = half_at(blocks);
-        break;
-      case StoredType::kBf16:
-        *to = to_float(load<Bf16>(blocks));
-        break;
-      case StoredType::kQ8Block:
-        read_q8(blocks, to);
-        break;
-      case StoredType::kQ4Block:
-        read_q4(blocks, to);
-        break;
-      case StoredType::kQ4Least:
-        read_block<false, true>(blocks, to);
-        break;
-      case StoredType::kQ5Block:
-        read_block<true, false>(blocks, to);
-        break;
-      case StoredType::kQ5Least:
-        read_block<true, true>(blocks, to);
-        break;
-      case StoredType::kQ4Super:
-        read_super<false>(blocks, to);
-        break;
-      case StoredType::kQ5Super:
-        read_super<true>(blocks, to);
-        break;
-      case StoredType::kQ6Super:
-        read_q6_super(blocks, to);
-        break;
-    }
-  }
+  line_of(type).read(blocks, values);
 }
 
 std::string StoredTensor::describe() const {
