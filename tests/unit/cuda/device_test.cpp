@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <set>
 
 #include "headroom_cuda_device/device.h"
@@ -78,47 +79,36 @@ TEST(DeviceProblem, NoneWhereTheDeviceCanBeUsed) {
   EXPECT_EQ(device_problem(older_minor, 13010), "") << "drivers of a major version run all its runtimes";
 }
 
-TEST(DeviceProblem, AMissingDriverIsNamed) {
-  DriverInfo driver;
-  driver.load_error = "libcuda.so.1: cannot open shared object file";
-  EXPECT_THAT(device_problem(driver, 13000),
-              AllOf(HasSubstr("libcuda.so.1 was not found"), HasSubstr("install NVIDIA's driver"),
-                    HasSubstr("cannot open")));
-}
-
-TEST(DeviceProblem, AnOldDriverIsToldWithBothVersions) {
-  DriverInfo driver = good();
-  driver.version = 11040;
-  EXPECT_THAT(device_problem(driver, 13000),
-              AllOf(HasSubstr("too old"), HasSubstr("supports CUDA 11.4"), HasSubstr("needs 13")));
-}
-
-TEST(DeviceProblem, WhatHidesTheDevicesIsNamed) {
-  DriverInfo driver = good();
-  driver.devices = 0;
-  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("the driver finds none"));
-  driver.visible = "";
-  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES is empty"));
-  driver.visible = "7";
-  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES=7 selects no"));
-  driver.init_status = CUDA_ERROR_NO_DEVICE;
-  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES=7 selects no"));
-}
-
-TEST(DeviceProblem, AFailedStartIsTold) {
-  DriverInfo driver = good();
-  driver.init_status = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
-  driver.init_error = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
-  EXPECT_THAT(device_problem(driver, 13000),
-              HasSubstr("cuInit failed with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"));
-}
-
-TEST(DeviceProblem, ADeviceWithoutTheInstructionsIsRefused) {
-  DriverInfo driver = good();
-  driver.device_name = "Tesla T4";
-  driver.compute_capability = 75;
-  EXPECT_THAT(device_problem(driver, 13000),
-              AllOf(HasSubstr("Tesla T4"), HasSubstr("compute capability 7.5"), HasSubstr("needs 8.0")));
+TEST(DeviceProblem, IsNamedWithWhatToDo) {
+  struct Problem {
+    std::function<void(DriverInfo&)> change;
+    testing::Matcher<std::string> expected;
+  };
+  const Problem problems[] = {
+      {[](DriverInfo& driver) { driver.load_error = "libcuda.so.1: cannot open shared object file"; },
+       AllOf(HasSubstr("libcuda.so.1 was not found"), HasSubstr("install NVIDIA's driver"),
+             HasSubstr("cannot open"))},
+      {[](DriverInfo& driver) { driver.version = 11040; },
+       AllOf(HasSubstr("too old"), HasSubstr("supports CUDA 11.4"), HasSubstr("needs 13"))},
+      {[](DriverInfo& driver) { driver.devices = 0; }, HasSubstr("the driver finds none")},
+      {[](DriverInfo& driver) { driver.devices = 0, driver.visible = ""; },
+       HasSubstr("CUDA_VISIBLE_DEVICES is empty")},
+      {[](DriverInfo& driver) { driver.devices = 0, driver.visible = "7"; },
+       HasSubstr("CUDA_VISIBLE_DEVICES=7 selects no")},
+      {[](DriverInfo& driver) { driver.init_status = CUDA_ERROR_NO_DEVICE, driver.visible = "7"; },
+       HasSubstr("CUDA_VISIBLE_DEVICES=7 selects no")},
+      {[](DriverInfo& driver) {
+         driver.init_status = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+         driver.init_error = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
+       },
+       HasSubstr("cuInit failed with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH")},
+      {[](DriverInfo& driver) { driver.device_name = "Tesla T4", driver.compute_capability = 75; },
+       AllOf(HasSubstr("Tesla T4"), HasSubstr("compute capability 7.5"), HasSubstr("needs 8.0"))}};
+  for (const Problem& problem : problems) {
+    DriverInfo driver = good();
+    problem.change(driver);
+    EXPECT_THAT(device_problem(driver, 13000), problem.expected);
+  }
 }
 
 std::vector<std::size_t> copies_of(const std::vector<GraphRuns>& plan, std::size_t copies) {

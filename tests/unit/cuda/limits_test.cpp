@@ -74,32 +74,26 @@ TEST(SumOfWords, IsTheSumOfEachWord) {
 }
 
 double decoded(MatrixType type, const MatrixOperand& operand, std::size_t index) {
-  std::uint16_t half = 0;
-  std::uint8_t byte = 0;
-  double wide = 0;
-  float word = 0;
+  const auto bits = [&]<typename T>(T value) {
+    std::memcpy(&value, operand.bytes.data() + sizeof value * index, sizeof value);
+    return value;
+  };
   switch (type) {
     case MatrixType::kF64:
-      std::memcpy(&wide, operand.bytes.data() + 8 * index, 8);
-      return wide;
+      return bits(0.0);
     case MatrixType::kTf32:
-      std::memcpy(&word, operand.bytes.data() + 4 * index, 4);
-      return word;
+      return bits(0.0F);
     case MatrixType::kF16:
-      std::memcpy(&half, operand.bytes.data() + 2 * index, 2);
-      return __half2float(__half(__half_raw{half}));
+      return __half2float(__half(__half_raw{bits(std::uint16_t{0})}));
     case MatrixType::kBf16:
-      std::memcpy(&half, operand.bytes.data() + 2 * index, 2);
-      return __bfloat162float(__nv_bfloat16(__nv_bfloat16_raw{half}));
+      return __bfloat162float(__nv_bfloat16(__nv_bfloat16_raw{bits(std::uint16_t{0})}));
     case MatrixType::kFp8: {
-      std::memcpy(&byte, operand.bytes.data() + index, 1);
       __nv_fp8_e4m3 value;
-      value.__x = byte;
+      value.__x = bits(std::uint8_t{0});
       return static_cast<float>(value);
     }
     case MatrixType::kInt8:
-      std::memcpy(&byte, operand.bytes.data() + index, 1);
-      return static_cast<std::int8_t>(byte);
+      return bits(std::int8_t{0});
   }
   return 0;
 }
