@@ -9,7 +9,6 @@
 
 #include "cli/commands.h"
 #include "cli/measuring/measurement.h"
-#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"

@@ -8,8 +8,8 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/console/command.h"
 #include "headroom/console/completion.h"
-#include "headroom/console/man_page.h"
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
 

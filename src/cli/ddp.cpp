@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/measuring/measurement.h"
 #include "cli/measuring/rank_measurement.h"
 #include "cli/measuring/runners.h"
-#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"

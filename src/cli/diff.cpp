@@ -18,7 +18,6 @@
 #include "headroom/files/compressed_file.h"
 #include "headroom/history/store.h"
 #include "headroom/ranks/ddp/ddp.h"
-#include "headroom/ranks/ddp/ddp_diff.h"
 #include "headroom/results/compared_sides.h"
 
 namespace headroom::cli {

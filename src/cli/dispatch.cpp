@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/measuring/measurement.h"
 #include "cli/measuring/rank_measurement.h"
-#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"

@@ -17,7 +17,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/command.h"
 #include "headroom/console/max_memory.h"

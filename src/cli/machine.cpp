@@ -19,7 +19,6 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"

@@ -15,7 +15,6 @@
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 #include "headroom/report/roofline.h"
-#include "headroom/report/roofline_svg.h"
 #include "headroom/results/record_files.h"
 
 namespace headroom::cli {

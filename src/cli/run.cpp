@@ -29,7 +29,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/compare/match.h"
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"

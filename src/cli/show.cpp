@@ -22,11 +22,9 @@
 #include "headroom/console/program.h"
 #include "headroom/history/store.h"
 #include "headroom/record/metrics.h"
-#include "headroom/report/metric_table.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/shown_records.h"
-#include "headroom/results/shown_runs.h"
 
 namespace headroom::cli {
 namespace {

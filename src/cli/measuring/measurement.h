@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,12 +12,36 @@
 #include "headroom/record/record.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/run_journal.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
 
 /// The environment of `headroom COMMAND ARGUMENTS`, with the options that decide on its samples.
 Environment measuring_environment(const std::string& command, const Arguments& arguments, std::uint64_t seed,
                                   double max_time_ns, std::optional<double> precision = std::nullopt);
+
+/// As given; empty or 0: not given.
+struct StopOptions {
+  std::string precision, min_time, max_time;
+  std::size_t num_samples = 0;  ///< exact, unless --max-time ends them
+};
+
+/// Overrides `rule` by the given options. Throws Error.
+StopRule override_stop_rule(StopRule rule, const StopOptions& given);
+
+/// From this time on --max-time limits the whole run; shorter times limit the sampling of each group, as
+/// starting programs takes seconds.
+inline constexpr double kMinRunTimeNs = 5e9;
+
+/// Follows the first half of the help of --max-time.
+inline constexpr const char* kRunTimeHelp =
+    "; from 5s also of the whole run: cases not reached are listed as such";
+
+/// Returns --max-time if it limits the whole run, else infinity. Throws Error.
+double run_time_ns(const StopOptions& given);
+
+/// "not reached within --max-time 5.00 s".
+std::string not_reached_text(double run_time_ns);
 
 /// A command that measures. Journals and writes the results so far, then shows and keeps them, even after a
 /// lost rank or an interrupt.

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cli/measuring/measurement.h"
-#include "cli/measuring/stop_options.h"
 #include "headroom/console/command.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/ranks/rank_relay.h"

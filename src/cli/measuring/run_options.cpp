@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/measuring/measurement.h"
 #include "cli/measuring/runners.h"
-#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"

@@ -19,7 +19,6 @@
 #include <optional>
 
 #include "headroom/base/error.h"
-#include "headroom/base/output_file.h"
 #include "headroom/base/text.h"
 
 namespace headroom {

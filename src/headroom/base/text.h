@@ -65,4 +65,12 @@ bool fits_glob(std::string_view pattern, std::string_view text);
 /// become `control`.
 std::string markup_text(std::string_view text, std::string_view control, std::string_view kept = {});
 
+/// Returns "1 case", "12 cases".
+std::string counted(std::size_t count, std::string_view noun);
+
+const char* is_or_are(std::size_t count);
+
+/// Returns "xxxx... (6.01 MiB, #9f86d081)" for long texts, with a hash of the whole.
+std::string abridged(std::string_view text, std::size_t longest);
+
 }  // namespace headroom

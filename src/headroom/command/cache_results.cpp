@@ -12,7 +12,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/tables/width.h"
 

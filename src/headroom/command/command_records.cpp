@@ -11,7 +11,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/record/disturbance.h"

@@ -11,7 +11,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/record/metric_direction.h"
 #include "headroom/record/record_json.h"
 #include "headroom/report/case_rows.h"

@@ -13,7 +13,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/base/wording.h"
 #include "headroom/compare/compared_ratio.h"
 #include "headroom/compare/comparison.h"
 #include "headroom/record/metrics.h"

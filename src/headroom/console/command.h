@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,9 @@ struct Command {
 
   ExitCode run(Arguments arguments) const;
 };
+
+std::string man_page(const Command& command);
+
+std::string man_page(std::span<const Command> commands);
 
 }  // namespace headroom::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/console/man_page.h"
+#include "headroom/console/command.h"
 
 #include <algorithm>
 #include <cctype>

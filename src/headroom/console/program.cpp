@@ -21,7 +21,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/console/man_page.h"
+#include "headroom/console/command.h"
 #include "headroom/console/output.h"
 #include "headroom/process/spawn.h"
 

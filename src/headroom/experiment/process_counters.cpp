@@ -14,7 +14,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/base/wording.h"
 
 namespace headroom {
 namespace {

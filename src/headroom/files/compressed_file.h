@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "headroom/base/output_file.h"
+#include "headroom/base/files.h"
 
 namespace headroom {
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "headroom/base/text.h"
-#include "headroom/base/wording.h"
 #include "headroom/compare/environment_differences.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"

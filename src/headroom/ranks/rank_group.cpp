@@ -17,7 +17,6 @@
 
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/base/wording.h"
 #include "headroom/runner/protocol.h"
 
 namespace headroom {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/dispatch_expectation.h"
+#include "headroom/record/instrument.h"
 
 #include <fmt/format.h>
 

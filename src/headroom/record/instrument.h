@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom/base/json.h"
-#include "headroom/record/dispatch_expectation.h"
 
 namespace headroom {
 
@@ -28,6 +28,22 @@ const char* to_string(Instrument instrument);
 enum class CounterScope { kUnknown, kAll, kUserSpace, kNone };
 
 const char* to_string(CounterScope scope);
+
+/// Expected cost of an operator's dispatch: one [[expect]] table of a TOML file.
+struct DispatchExpectation {
+  std::string op, metric;                      ///< as in records: "add", "propagation"
+  std::string mesh, placements, shape, dtype;  ///< axes of the record; empty: any
+  double value_us = 0;
+  double tolerance = 0.20;
+  std::string note;
+
+  bool operator==(const DispatchExpectation&) const = default;
+};
+
+/// Throws Error with line and column.
+std::vector<DispatchExpectation> parse_dispatch_expectations(std::string_view text,
+                                                             const std::string& source);
+std::string dispatch_expectations_toml(const std::vector<DispatchExpectation>& expectations);
 
 /// Options and results of a run that its views need.
 struct InstrumentOptions {

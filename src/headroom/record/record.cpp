@@ -14,7 +14,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/number_bounds.h"
 #include "headroom/stats/quantile.h"

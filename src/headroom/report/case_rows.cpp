@@ -7,8 +7,8 @@
 #include <set>
 
 #include "headroom/base/json.h"
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/record/formats/seed_rows.h"
 #include "headroom/record/metrics.h"
 #include "headroom/report/metric_text.h"

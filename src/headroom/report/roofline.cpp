@@ -11,8 +11,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/noise.h"
 #include "headroom/record/record_json.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/report/roofline_svg.h"
+#include "headroom/report/roofline.h"
 
 #include <fmt/format.h>
 

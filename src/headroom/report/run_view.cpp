@@ -13,7 +13,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/record/disturbance.h"
 #include "headroom/record/environment.h"
 #include "headroom/record/formats/seed_rows.h"

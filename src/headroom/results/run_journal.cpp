@@ -14,7 +14,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
-#include "headroom/base/wording.h"
 #include "headroom/command/command_records.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"

@@ -24,7 +24,6 @@
 #include "headroom/results/compared_sides.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/shown_records.h"
-#include "headroom/results/shown_runs.h"
 #include "headroom_pages/page.h"
 #include "headroom_pages/program/pages.h"
 #include "headroom_pages/sections.h"

@@ -32,7 +32,6 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/base/wording.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"

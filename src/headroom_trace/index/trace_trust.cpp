@@ -9,7 +9,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/subset.h"
 

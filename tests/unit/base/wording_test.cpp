@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/base/wording.h"
+#include "headroom/base/text.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,6 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/ranks/ddp/ddp.h"
-#include "headroom/ranks/ddp/ddp_diff.h"
 
 namespace headroom {
 namespace {

@@ -6,7 +6,6 @@
 #include "headroom/base/text.h"
 #include "headroom/record/noise.h"
 #include "headroom/report/roofline.h"
-#include "headroom/report/roofline_svg.h"
 #include "headroom/report/run_view.h"
 #include "headroom/report/text_plot.h"
 #include "headroom/tables/width.h"

@@ -15,7 +15,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/record/older_schemas.h"
 #include "headroom/report/case_rows.h"

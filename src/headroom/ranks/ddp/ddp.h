@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -57,5 +58,10 @@ Table scaling_table(const DiffReport& report);
 /// "image_size" if not 224, "bucket_size" (MB) if there are several.
 std::string ddp_seed_report(const std::vector<Record>& records, const std::string& pytorch_version,
                             const std::string& backend);
+
+/// Compares two reports of PyTorch's DDP benchmark, byte for byte like its diff.py: matches results by
+/// position. Throws Error where diff.py raises, such as for missing members and zero times, and for what the
+/// benchmark never writes, such as ranks that are not a list.
+std::string ddp_diff(const std::filesystem::path& baseline, const std::filesystem::path& test);
 
 }  // namespace headroom

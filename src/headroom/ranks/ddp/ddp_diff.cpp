@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/ranks/ddp/ddp_diff.h"
+#include "headroom/ranks/ddp/ddp.h"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/base/wording.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/run_view.h"

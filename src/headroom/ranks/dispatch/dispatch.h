@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headroom/experiment/state.h"
-#include "headroom/record/dispatch_expectation.h"
+#include "headroom/record/instrument.h"
 #include "headroom/record/record.h"
 #include "headroom/tables/table.h"
 
