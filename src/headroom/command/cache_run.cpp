@@ -17,7 +17,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/command/measured_command.h"
-#include "headroom/record/number_bounds.h"
+#include "headroom/record/metrics.h"
 
 namespace headroom {
 namespace {

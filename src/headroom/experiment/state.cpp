@@ -13,7 +13,6 @@
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/machine/memory.h"
 #include "headroom/record/noise.h"
-#include "headroom/record/number_bounds.h"
 
 namespace headroom {
 namespace {

@@ -21,7 +21,7 @@
 #include "headroom/history/run_text.h"
 #include "headroom/history/stored_rows.h"
 #include "headroom/record/formats.h"
-#include "headroom/record/number_bounds.h"
+#include "headroom/record/metrics.h"
 #include "headroom/record/record_json.h"
 
 namespace headroom {

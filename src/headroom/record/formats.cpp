@@ -16,7 +16,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/record/formats/file_outline.h"
-#include "headroom/record/number_bounds.h"
 #include "headroom/record/older_schemas.h"
 
 namespace headroom {

@@ -9,6 +9,16 @@
 
 namespace headroom {
 
+// Bounds of the magnitude of every number of a result, 0 excepted. Sums, squares and ratios of such numbers
+// stay finite.
+inline constexpr double kMinMagnitude = 1e-100, kMaxMagnitude = 1e100;
+
+/// False for NaN.
+constexpr bool is_bounded(double number) {
+  const double magnitude = number < 0 ? -number : number;
+  return magnitude == 0 || (magnitude >= kMinMagnitude && magnitude <= kMaxMagnitude);
+}
+
 /// 1e9 operations per second.
 inline constexpr const char* kFloatRate = "GFLOP/s";
 inline constexpr const char* kIntegerRate = "GOP/s";

@@ -15,7 +15,6 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/record/metrics.h"
-#include "headroom/record/number_bounds.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {

@@ -11,7 +11,6 @@
 #include <memory>
 
 #include "headroom/base/error.h"
-#include "headroom/record/number_bounds.h"
 #include "headroom/record/older_schemas.h"
 #include "headroom/record/targets.h"
 

@@ -12,7 +12,6 @@
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/noise.h"
-#include "headroom/record/number_bounds.h"
 #include "headroom/schedule/limits.h"
 #include "headroom/stats/quantile.h"
 

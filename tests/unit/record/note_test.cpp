@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/note.h"
+#include "headroom/record/record.h"
 
 #include <gmock/gmock.h>
 
