@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "headroom/base/error.h"
@@ -15,91 +13,6 @@
 #include "headroom/process/spawn.h"
 
 namespace headroom {
-
-using Texts = std::vector<std::string>;
-
-class SuiteTable {
- public:
-  SuiteTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
-
-  [[noreturn]] void refuse(const toml::source_region& region, const std::string& what) const {
-    refuse_at(region, source_, what);
-  }
-  [[noreturn]] void refuse(const char* key, const std::string& what) const {
-    refuse(table_.contains(key) ? table_.get(key)->source() : table_.source(), what);
-  }
-  template <typename Body>
-  auto at(const toml::node& node, Body&& body) const {
-    try {
-      return body();
-    } catch (const Error& error) {
-      refuse(node.source(), error.what());
-    }
-  }
-
-  void only(const Texts& keys) const {
-    for (const auto& [key, value] : table_) {
-      if (std::ranges::find(keys, key.str()) != keys.end()) continue;
-      refuse(key.source(), "unknown key " + quote(key.str()) + did_you_mean(key.str(), keys) +
-                               "; known: " + join(keys, ", "));
-    }
-  }
-  bool has(const char* key) const { return table_.contains(key); }
-  const toml::table& table() const { return table_; }
-  const std::string& source() const { return source_; }
-
-  std::string text(const char* key, const std::string& fallback = "") const {
-    const toml::node* node = table_.get(key);
-    return node == nullptr ? fallback : text_of(*node, quote(key));
-  }
-  std::string required_text(const char* key) const {
-    if (!has(key)) refuse(table_.source(), fmt::format("'{}' is missing", key));
-    std::string value = text(key);
-    if (value.empty()) refuse(key, fmt::format("'{}' is empty", key));
-    return value;
-  }
-  bool flag(const char* key, bool fallback) const {
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return fallback;
-    if (!node->is_boolean()) refuse(key, fmt::format("'{}' is neither true nor false", key));
-    return node->as_boolean()->get();
-  }
-  std::int64_t count(const char* key, std::int64_t fallback) const {
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return fallback;
-    const std::int64_t value = node->is_integer() ? node->as_integer()->get() : 0;
-    if (value < 1) refuse(key, fmt::format("'{}' is not a whole number above 0", key));
-    return value;
-  }
-  Texts texts(const char* key, const std::function<void(const std::string&)>& judge = {}) const {
-    const toml::node* node = table_.get(key);
-    return node == nullptr ? Texts{} : texts_of(*node, quote(key), judge);
-  }
-  Texts texts_of(const toml::node& node, const std::string& what,
-                 const std::function<void(const std::string&)>& judge) const {
-    if (!node.is_array()) refuse(node.source(), what + " is not a list of strings");
-    Texts result;
-    for (const toml::node& element : *node.as_array()) {
-      result.push_back(text_of(element, "an element of " + what));
-      if (judge) at(element, [&] { judge(result.back()); });
-    }
-    return result;
-  }
-  std::string text_of(const toml::node& node, const std::string& what) const {
-    if (!node.is_string()) refuse(node.source(), what + " is not a string");
-    return node.as_string()->get();
-  }
-  std::optional<SuiteTable> sub_table(const char* key) const {
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return std::nullopt;
-    if (!node->is_table()) refuse(key, fmt::format("'{}' is not a table", key));
-    return SuiteTable(*node->as_table(), source_);
-  }
-
- private:
-  const toml::table& table_;
-  const std::string& source_;
-};
 
 namespace {
 
@@ -146,7 +59,7 @@ std::string check_failure(const std::vector<std::string>& arguments) {
   }
 }
 
-void judge_placeholders(const std::string& text, const Texts& known) {
+void judge_placeholders(const std::string& text, const std::vector<std::string>& known) {
   for (const std::string& name : placeholder_names(text)) {
     if (std::ranges::find(known, name) != known.end()) continue;
     throw Error("unknown placeholder {" + name + "}" + did_you_mean(name, known) +
@@ -155,14 +68,14 @@ void judge_placeholders(const std::string& text, const Texts& known) {
 }
 
 struct KnownNames {
-  Texts all;      ///< while the command runs
-  Texts at_rest;  ///< before the command runs
+  std::vector<std::string> all;      ///< while the command runs
+  std::vector<std::string> at_rest;  ///< before the command runs
 };
 
-SuiteOption parse_option(const std::string& name, const SuiteTable& table, const KnownNames& known) {
+SuiteOption parse_option(const std::string& name, const TomlTable& table, const KnownNames& known) {
   table.only({"default", "label", "values"});
   SuiteOption option{name, table.text("label", name), table.required_text("default"), {}};
-  const std::optional<SuiteTable> values = table.sub_table("values");
+  const std::optional<TomlTable> values = table.sub_table("values");
   if (!values || values->table().empty())
     table.refuse(table.table().source(), "an option needs a table 'values'");
   for (const auto& [value, node] : values->table()) {
@@ -178,7 +91,7 @@ SuiteOption parse_option(const std::string& name, const SuiteTable& table, const
   return option;
 }
 
-MetricSource parse_metric_table(const SuiteTable& table) {
+MetricSource parse_metric_table(const TomlTable& table) {
   table.only({"from", "column", "pointer", "pattern", "name", "unit", "higher_is_better"});
   const std::string from = table.required_text("from");
   const auto keyed = [&](const char* kind, const char* key) {
@@ -215,7 +128,7 @@ MetricSource parse_metric_table(const SuiteTable& table) {
 
 class SuiteReader {
  public:
-  SuiteReader(const SuiteTable& file, Suite& suite) : file_(file), suite_(suite) {}
+  SuiteReader(const TomlTable& file, Suite& suite) : file_(file), suite_(suite) {}
 
   void read() {
     file_.only({"summary", "benchmark", "backend", "models", "any_model", "command", "folder", "environment",
@@ -254,7 +167,7 @@ class SuiteReader {
       if (model.empty()) throw Error("the name of a model is empty");
     });
     if (suite_.models.empty()) file_.refuse("models", "no models; list them with models = [\"NAME\", ...]");
-    Texts sorted = suite_.models;
+    std::vector<std::string> sorted = suite_.models;
     std::ranges::sort(sorted);
     if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
       file_.refuse("models", "the model " + quote(*twice) + " appears twice");
@@ -262,7 +175,7 @@ class SuiteReader {
   }
 
   void read_options() {
-    const std::optional<SuiteTable> options = file_.sub_table("options");
+    const std::optional<TomlTable> options = file_.sub_table("options");
     if (!options) return;
     for (const auto& [name, node] : options->table()) {
       const std::string text(name.str());
@@ -272,12 +185,12 @@ class SuiteReader {
       }
       if (!node.is_table())
         options->refuse(node.source(), "an option is a table with 'default' and 'values'");
-      suite_.options.push_back(parse_option(text, SuiteTable(*node.as_table(), file_.source()), known_));
+      suite_.options.push_back(parse_option(text, TomlTable(*node.as_table(), file_.source()), known_));
     }
   }
 
   void read_command() {
-    Texts names = known_.all;
+    std::vector<std::string> names = known_.all;
     for (const SuiteOption& option : suite_.options) names.push_back(option.name);
     suite_.command = file_.texts("command", [&](const std::string& argument) {
       judge_placeholders(argument, names);
@@ -321,7 +234,7 @@ class SuiteReader {
   }
 
   void read_needs() {
-    const std::optional<SuiteTable> needs = file_.sub_table("needs");
+    const std::optional<TomlTable> needs = file_.sub_table("needs");
     if (!needs) return;
     needs->only({"programs", "files", "check"});
     const auto judge = [&](const std::string& text) { judge_placeholders(text, known_.at_rest); };
@@ -329,7 +242,7 @@ class SuiteReader {
                     needs->texts("check", judge)};
   }
 
-  const SuiteTable& file_;
+  const TomlTable& file_;
   Suite& suite_;
   KnownNames known_;
 };
@@ -407,7 +320,7 @@ Suite parse_suite(std::string_view text, const std::string& source, const std::f
   Suite suite;
   suite.name = std::filesystem::path(source).stem().string();
   suite.here = here;
-  SuiteReader(SuiteTable(document, source), suite).read();
+  SuiteReader(TomlTable(document, source), suite).read();
   return suite;
 }
 

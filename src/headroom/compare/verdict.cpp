@@ -41,37 +41,11 @@ double margin_at(const toml::node& node, const std::string& source) {
   refuse_at(node.source(), source, "invalid margin: give a share, for example \"3%\" or 0.03");
 }
 
-std::string pattern_at(const toml::table& table, const char* key, const std::string& source) {
-  const toml::node* node = table.get(key);
-  if (node == nullptr) return "*";
-  if (!node->is_string()) refuse_at(node->source(), source, fmt::format("'{}' is not a string", key));
-  return node->as_string()->get();
-}
-
-MarginRule rule_of(const toml::table& table, const std::string& source) {
-  for (const auto& [key, value] : table) {
-    if (std::ranges::find(kCaseKeys, key.str()) != kCaseKeys.end()) continue;
-    refuse_at(key.source(), source,
-              "unknown key " + quote(key.str()) + did_you_mean(key.str(), kCaseKeys) +
-                  "; the keys of a case are " + join(kCaseKeys, ", "));
-  }
-  if (!table.contains("margin")) refuse_at(table.source(), source, "'margin' is missing");
-  return {pattern_at(table, "name", source), pattern_at(table, "metric", source),
-          margin_at(*table.get("margin"), source)};
-}
-
-std::vector<MarginRule> rules_at(const toml::node& node, const std::string& source) {
-  const toml::array* tables = node.as_array();
-  if (tables == nullptr)
-    refuse_at(node.source(), source,
-              "'case' is not an array of tables: write [[case]], with two brackets, before each case");
-  std::vector<MarginRule> rules;
-  for (const toml::node& table : *tables) {
-    if (!table.is_table())
-      refuse_at(table.source(), source, "a case is not a table: write [[case]] before it");
-    rules.push_back(rule_of(*table.as_table(), source));
-  }
-  return rules;
+MarginRule rule_of(const TomlTable& table) {
+  table.only(kCaseKeys, "the keys of a case are");
+  table.require("margin");
+  return {table.text("name", "*"), table.text("metric", "*"),
+          margin_at(*table.table().get("margin"), table.source())};
 }
 
 bool has_samples(const Comparison& comparison) {
@@ -264,7 +238,7 @@ GateFile parse_gate_file(std::string_view text, const std::string& source) {
     if (key.str() == "margin") {
       file.margin = margin_at(node, source);
     } else if (key.str() == "case") {
-      file.rules = rules_at(node, source);
+      for (const TomlTable& table : toml_tables(node, "case", source)) file.rules.push_back(rule_of(table));
     } else {
       refuse_at(key.source(), source,
                 "unknown key " + quote(key.str()) + "; the keys of a gate file are margin and [[case]]");

@@ -186,4 +186,21 @@ toml::table parse_toml(std::string_view text, const std::string& source) {
   }
 }
 
+std::vector<TomlTable> toml_tables(const toml::node& node, const std::string& key,
+                                   const std::string& source) {
+  const toml::array* tables = node.as_array();
+  if (tables == nullptr) {
+    refuse_at(node.source(), source,
+              fmt::format(
+                  "'{0}' is not an array of tables: write [[{0}]], with two brackets, before each {0}", key));
+  }
+  std::vector<TomlTable> all;
+  for (const toml::node& table : *tables) {
+    if (!table.is_table())
+      refuse_at(table.source(), source, fmt::format("a {0} is a table: write [[{0}]] before it", key));
+    all.emplace_back(*table.as_table(), source);
+  }
+  return all;
+}
+
 }  // namespace headroom

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/record/targets.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 
@@ -21,66 +18,25 @@ namespace {
 const std::vector<std::string> kKeys{"experiment", "metric",           "dtype", "device",
                                      "value",      "percent_of_limit", "note"};
 
-class TargetTable {
- public:
-  TargetTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
-
-  Target target() const {
-    refuse_unknown_keys();
-    Target target;
-    target.experiment = required_text("experiment");
-    target.device = required_text("device");
-    target.dtype = text("dtype");
-    target.metric = text("metric");
-    text("note");
-    const bool has_value = table_.contains("value");
-    if (has_value == table_.contains("percent_of_limit")) {
-      refuse_at(table_.source(), source_, "a target has either 'value' or 'percent_of_limit'");
-    }
-    if (has_value && target.metric.empty()) {
-      refuse_at(table_.source(), source_, "'metric' is missing: a 'value' is in the unit of one metric");
-    }
-    target.kind = has_value ? Target::Kind::kValue : Target::Kind::kShareOfLimit;
-    target.value = has_value ? number("value") : number("percent_of_limit") / 100;
-    return target;
+Target target_of(const TomlTable& table) {
+  table.only(kKeys, "a target has");
+  Target target;
+  target.experiment = table.required_text("experiment");
+  target.device = table.required_text("device");
+  target.dtype = table.text("dtype");
+  target.metric = table.text("metric");
+  table.text("note");
+  const bool has_value = table.has("value");
+  if (has_value == table.has("percent_of_limit")) {
+    table.refuse(table.table().source(), "a target has either 'value' or 'percent_of_limit'");
   }
-
- private:
-  void refuse_unknown_keys() const {
-    for (const auto& [key, value] : table_) {
-      if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
-      refuse_at(key.source(), source_,
-                "unknown key " + quote(key.str()) + did_you_mean(key.str(), kKeys) + "; a target has " +
-                    join(kKeys, ", "));
-    }
+  if (has_value && target.metric.empty()) {
+    table.refuse(table.table().source(), "'metric' is missing: a 'value' is in the unit of one metric");
   }
-
-  std::string text(const char* key) const {
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return {};
-    if (!node->is_string()) refuse_at(node->source(), source_, fmt::format("'{}' is not a string", key));
-    return node->as_string()->get();
-  }
-
-  std::string required_text(const char* key) const {
-    if (!table_.contains(key)) refuse_at(table_.source(), source_, fmt::format("'{}' is missing", key));
-    std::string value = text(key);
-    if (value.empty()) refuse_at(table_.get(key)->source(), source_, fmt::format("'{}' is empty", key));
-    return value;
-  }
-
-  double number(const char* key) const {
-    const toml::node& node = *table_.get(key);
-    const std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
-    if (!value || !std::isfinite(*value) || *value <= 0) {
-      refuse_at(node.source(), source_, fmt::format("'{}' is not a number above 0", key));
-    }
-    return *value;
-  }
-
-  const toml::table& table_;
-  const std::string& source_;
-};
+  target.kind = has_value ? Target::Kind::kValue : Target::Kind::kShareOfLimit;
+  target.value = has_value ? table.number("value") : table.number("percent_of_limit") / 100;
+  return target;
+}
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -143,14 +99,7 @@ std::vector<Target> parse_targets(std::string_view text, const std::string& sour
       refuse_at(key.source(), source,
                 "unknown key " + quote(key.str()) + "; the file holds [[target]] tables");
     }
-    const toml::array* tables = node.as_array();
-    if (tables == nullptr)
-      refuse_at(node.source(), source, "write [[target]], with two brackets, before each target");
-    for (const toml::node& table : *tables) {
-      if (!table.is_table())
-        refuse_at(table.source(), source, "a target is a table: write [[target]] before it");
-      targets.push_back(TargetTable(*table.as_table(), source).target());
-    }
+    for (const TomlTable& table : toml_tables(node, "target", source)) targets.push_back(target_of(table));
   }
   return targets;
 }
