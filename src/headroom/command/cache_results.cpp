@@ -312,15 +312,10 @@ std::size_t pair_count(const CacheRun& run) {
 
 Table model_table(const CacheRequest& request, const CacheRun& run) {
   const MetricSource& metric = request.suite.metric;
-  std::vector<Table::Column> columns{{"model"},
-                                     {"cold", Align::kRight},
-                                     {"± 95 %", Align::kRight},
-                                     {"warm", Align::kRight},
-                                     {"± 95 %", Align::kRight},
-                                     {"speed-up", Align::kRight},
-                                     {"95 % interval", Align::kRight},
-                                     {"saved", Align::kRight},
-                                     {"pairs", Align::kRight, "pairs"}};
+  Columns columns = Columns()
+                        .left({"model"})
+                        .right({"cold", "± 95 %", "warm", "± 95 %", "speed-up", "95 % interval", "saved"})
+                        .shared("pairs", Align::kRight, "pairs");
   if (request.warm_twice) columns.push_back({"warm / warm again", Align::kRight});
   Table table(columns);
   for (const ModelRun& model : run.models) {
@@ -352,14 +347,10 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
 }
 
 Table layer_table(const CacheRequest& request, const CacheRun& run) {
-  Table table({{"cache layer"},
-               {"made cold by"},
-               {"files before", Align::kRight},
-               {"after cold", Align::kRight},
-               {"after warm", Align::kRight},
-               {"bytes before", Align::kRight},
-               {"after cold", Align::kRight},
-               {"after warm", Align::kRight}});
+  Table table(
+      Columns()
+          .left({"cache layer", "made cold by"})
+          .right({"files before", "after cold", "after warm", "bytes before", "after cold", "after warm"}));
   for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
     const LayerSpec& layer = request.suite.layers[i];
     std::vector<std::string> cells{layer.name, layer.method()};
@@ -376,13 +367,9 @@ Table layer_table(const CacheRequest& request, const CacheRun& run) {
 
 Table part_table(const CacheRequest& request, const CacheRun& run) {
   const MetricSource& metric = request.suite.metric;
-  Table table({{"model"},
-               {"cold alone"},
-               {"held", Align::kRight},
-               {metric.name, Align::kRight},
-               {"over warm", Align::kRight},
-               {"95 % interval", Align::kRight},
-               {"saves", Align::kRight}});
+  Table table(Columns()
+                  .left({"model", "cold alone"})
+                  .right({"held", metric.name, "over warm", "95 % interval", "saves"}));
   for (const ModelRun& model : run.models) {
     for (std::size_t part = 0; part < run.parts.size(); ++part) {
       const auto worth = part_slowdown(model, part, metric.direction);

@@ -358,16 +358,12 @@ std::vector<Record> command_records(const GroupResult& group,
 }
 
 Table command_table(const std::vector<Record>& records, std::span<const Comparison> comparisons) {
-  Table table({{"command"},
-               {"time", Align::kRight},
-               {"± 95 %", Align::kRight},
-               {"n", Align::kRight, "runs"},
-               {"user", Align::kRight},
-               {"system", Align::kRight},
-               {"peak memory", Align::kRight},
-               {"faults", Align::kRight},
-               {"switches", Align::kRight},
-               {"flags"}});
+  Table table(Columns()
+                  .left({"command"})
+                  .right({"time", "± 95 %"})
+                  .shared("n", Align::kRight, "runs")
+                  .right({"user", "system", "peak memory", "faults", "switches"})
+                  .left({"flags"}));
   for (const CommandRow& row : command_rows(records)) add_row(table, row, comparisons);
   return table;
 }

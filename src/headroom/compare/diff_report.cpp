@@ -625,14 +625,10 @@ Table diff_table(const DiffReport& report) {
 }
 
 Table percentile_table(const DiffReport& report) {
-  Table table({{"case"},
-               {"metric"},
-               {"percentile", Align::kRight},
-               {"baseline", Align::kRight},
-               {"candidate", Align::kRight},
-               {"ratio", Align::kRight},
-               {"95 % interval"},
-               {"verdict"}},
+  Table table(Columns()
+                  .left({"case", "metric"})
+                  .right({"percentile", "baseline", "candidate", "ratio"})
+                  .left({"95 % interval", "verdict"}),
               3);
   const DifferingSettings differ = differences(report);
   for (const Comparison& comparison : report.comparisons) {
@@ -649,12 +645,9 @@ Table percentile_table(const DiffReport& report) {
 }
 
 Table shift_table(const DiffReport& report) {
-  Table table({{"decile", Align::kRight},
-               {"baseline", Align::kRight},
-               {"candidate", Align::kRight},
-               {"ratio", Align::kRight},
-               {"95 % interval, all nine"},
-               {"verdict"}});
+  Table table(Columns()
+                  .right({"decile", "baseline", "candidate", "ratio"})
+                  .left({"95 % interval, all nine", "verdict"}));
   if (!report.shift) return table;
   const DifferingSettings differ = differences(report);
   for (const Comparison& comparison : report.comparisons) {

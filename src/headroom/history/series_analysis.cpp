@@ -134,14 +134,11 @@ std::string plot_text(const SeriesAnalysis& analysis) {
 
 Table segments_table(const SeriesAnalysis& analysis) {
   const std::string unit = analysis.series.unit.empty() ? "" : ", " + analysis.series.unit;
-  Table table({{"segment", Align::kRight},
-               {"runs"},
-               {"from (UTC)"},
-               {"values", Align::kRight},
-               {"median" + unit, Align::kRight},
-               {"95 % interval"},
-               {"change"},
-               {""}});
+  Table table(Columns()
+                  .right({"segment"})
+                  .left({"runs", "from (UTC)"})
+                  .right({"values", "median" + unit})
+                  .left({"95 % interval", "change", ""}));
   for (std::size_t i = 0; i < analysis.segments.size(); ++i) {
     const SeriesSegment& segment = analysis.segments[i];
     const StoredValue &first = analysis.values[segment.first], &last = analysis.values[segment.last];

@@ -363,15 +363,12 @@ std::string waiting_text(const RankHistories& histories) {
 }
 
 std::string collectives_text(const RankHistories& histories, std::size_t count) {
-  Table table({{"rank", Align::kRight},
-               {"group"},
-               {"sequence", Align::kRight},
-               {"collective"},
-               {"elements"},
-               {"state"},
-               {"created ago", Align::kRight},
-               {"started ago", Align::kRight},
-               {"completed ago", Align::kRight}});
+  Table table(Columns()
+                  .right({"rank"})
+                  .left({"group"})
+                  .right({"sequence"})
+                  .left({"collective", "elements", "state"})
+                  .right({"created ago", "started ago", "completed ago"}));
   for (const auto& [rank, history] : histories) {
     const std::size_t calls = history.calls.size();
     for (std::size_t i = calls > count ? calls - count : 0; i < calls; ++i) {

@@ -151,18 +151,13 @@ std::pair<double, double> counted_range(const Record& record) {
 }
 
 Table counted_table(const std::vector<CountedWork>& all) {
-  Table table({{"counted, per iteration"},
-               {"backend", Align::kLeft, ""},
-               {"dtype", Align::kLeft, ""},
-               {"instructions", Align::kRight},
-               {"cycles", Align::kRight},
-               {"a cycle", Align::kRight},
-               {"misses x line", Align::kRight},
-               {"from memory", Align::kRight},
-               {"± 95 %", Align::kRight},
-               {"of others", Align::kRight},
-               {"declared", Align::kRight},
-               {"n", Align::kRight, "passes"}});
+  Table table(Columns()
+                  .left({"counted, per iteration"})
+                  .shared("backend", Align::kLeft, "")
+                  .shared("dtype", Align::kLeft, "")
+                  .right({"instructions", "cycles", "a cycle", "misses x line", "from memory", "± 95 %",
+                          "of others", "declared"})
+                  .shared("n", Align::kRight, "passes"));
   for (const CountedWork& work : all) {
     const bool has_rate =
         work.instructions != nullptr && work.cycles != nullptr && work.cycles->metric.value > 0;

@@ -170,13 +170,13 @@ std::string name_with_runner(const Record& record, const std::vector<Record>& re
 }
 
 Table metric_table(const std::vector<Record>& records, const MetricChoice& choice) {
-  Table table({{"case"},
-               {"backend", Align::kLeft, ""},
-               {"dtype", Align::kLeft, ""},
-               {"metric"},
-               {"value", Align::kRight},
-               {"± 95 %", Align::kRight},
-               {"n", Align::kRight, "samples"}},
+  Table table(Columns()
+                  .left({"case"})
+                  .shared("backend", Align::kLeft, "")
+                  .shared("dtype", Align::kLeft, "")
+                  .left({"metric"})
+                  .right({"value", "± 95 %"})
+                  .shared("n", Align::kRight, "samples"),
               4);
   const CaseDifferences differ(records);
   for (const Record* record : chosen(records, choice)) {

@@ -254,18 +254,13 @@ std::string share_of(const RooflineCase& one) {
 }
 
 Table cases_table(const std::vector<RooflineCase>& cases) {
-  Table table({{""},
-               {"case"},
-               {"backend", Align::kLeft, ""},
-               {"dtype", Align::kLeft, ""},
-               {"threads", Align::kRight, "threads"},
-               {"FLOP/byte", Align::kRight},
-               {units_of(cases), Align::kRight},
-               {"± 95 %", Align::kRight},
-               {"n", Align::kRight},
-               {"GB/s", Align::kRight},
-               {"bytes"},
-               {"of its limit, in the same rounds"}});
+  Table table(Columns()
+                  .left({"", "case"})
+                  .shared("backend", Align::kLeft, "")
+                  .shared("dtype", Align::kLeft, "")
+                  .shared("threads", Align::kRight, "threads")
+                  .right({"FLOP/byte", units_of(cases), "± 95 %", "n", "GB/s"})
+                  .left({"bytes", "of its limit, in the same rounds"}));
   const bool any_counted =
       std::ranges::any_of(cases, [](const RooflineCase& one) { return one.counted.has_value(); });
   for (std::size_t i = 0; i < cases.size(); ++i) {

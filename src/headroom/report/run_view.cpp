@@ -572,15 +572,13 @@ std::string all_rows_legend(const CaseFlags& flags) {
 Table run_table(const std::vector<Record>& records) {
   const std::vector<CaseRow> rows = case_rows(records);
   const bool with_gpu = any_gpu(rows);
-  std::vector<Table::Column> columns{{"case"},
-                                     {"backend", Align::kLeft, ""},
-                                     {"dtype", Align::kLeft, ""},
-                                     {"time", Align::kRight},
-                                     {"± 95 %", Align::kRight},
-                                     {"n", Align::kRight, "samples"},
-                                     {"metric", Align::kRight},
-                                     {"of limit", Align::kRight},
-                                     {"target", Align::kRight}};
+  Columns columns = Columns()
+                        .left({"case"})
+                        .shared("backend", Align::kLeft, "")
+                        .shared("dtype", Align::kLeft, "")
+                        .right({"time", "± 95 %"})
+                        .shared("n", Align::kRight, "samples")
+                        .right({"metric", "of limit", "target"});
   if (with_gpu) columns.insert(columns.end(), {{"GPU", Align::kRight}, {"mm+conv", Align::kRight}});
   columns.push_back({"flags"});
   Table table(std::move(columns), 3);
@@ -602,13 +600,12 @@ std::string run_legend(const std::vector<Record>& records) {
 }
 
 Table mean_table(const std::vector<Record>& records) {
-  Table table({{"mean over shapes"},
-               {"backend", Align::kLeft, ""},
-               {"dtype", Align::kLeft, ""},
-               {"metric"},
-               {"mean", Align::kRight},
-               {"target", Align::kRight},
-               {"shapes", Align::kRight}},
+  Table table(Columns()
+                  .left({"mean over shapes"})
+                  .shared("backend", Align::kLeft, "")
+                  .shared("dtype", Align::kLeft, "")
+                  .left({"metric"})
+                  .right({"mean", "target", "shapes"}),
               3);
   const CaseDifferences differ(records);
   const std::set<std::string> with_shapes = experiments_with_shapes(records);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headroom {
@@ -85,6 +87,23 @@ class Table {
   std::size_t keys_;
   std::vector<Row> rows_;
   std::string above_;
+};
+
+/// Columns of a table, in order.
+class Columns : public std::vector<Table::Column> {
+ public:
+  Columns& left(std::initializer_list<std::string> titles) { return add(titles, Align::kLeft); }
+  Columns& right(std::initializer_list<std::string> titles) { return add(titles, Align::kRight); }
+  Columns& shared(std::string title, Align align, std::string suffix) {
+    push_back({std::move(title), align, std::move(suffix)});
+    return *this;
+  }
+
+ private:
+  Columns& add(std::initializer_list<std::string> titles, Align align) {
+    for (const std::string& title : titles) push_back({title, align});
+    return *this;
+  }
 };
 
 /// The answer of a command in sentences, then tables and notes, for every output form.

@@ -121,18 +121,14 @@ std::string name_of(const Record& record, const std::vector<Record>& records) {
 }
 
 Table collective_time_table(const std::vector<MeasuredCase>& rows, const std::vector<Record>& records) {
-  Table table({{"collective"},
-               {"size", Align::kRight},
-               {"ranks", Align::kRight},
-               {"p50 ±95 %", Align::kRight},
-               {"algbw GB/s", Align::kRight},
-               {"busbw GB/s ±95 %", Align::kRight},
-               {"of limit", Align::kRight},
-               {"skew p50", Align::kRight},
-               {"slowest"},
-               {"calls", Align::kRight, "calls"},
-               {"data", Align::kLeft, "data"}},
-              3);
+  Table table(
+      Columns()
+          .left({"collective"})
+          .right({"size", "ranks", "p50 ±95 %", "algbw GB/s", "busbw GB/s ±95 %", "of limit", "skew p50"})
+          .left({"slowest"})
+          .shared("calls", Align::kRight, "calls")
+          .shared("data", Align::kLeft, "data"),
+      3);
   for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
@@ -148,14 +144,7 @@ Table collective_time_table(const std::vector<MeasuredCase>& rows, const std::ve
 }
 
 Table percentile_table(const std::vector<MeasuredCase>& rows, const std::vector<Record>& records) {
-  Table table({{"latency [95 %]"},
-               {"size", Align::kRight},
-               {"ranks", Align::kRight},
-               {"p75", Align::kRight},
-               {"p90", Align::kRight},
-               {"p95", Align::kRight},
-               {"p99", Align::kRight}},
-              3);
+  Table table(Columns().left({"latency [95 %]"}).right({"size", "ranks", "p75", "p90", "p95", "p99"}), 3);
   for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;

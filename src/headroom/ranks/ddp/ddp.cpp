@@ -208,16 +208,9 @@ std::string rank_skew(const DdpStepRecords& step) {
 
 /// `is_compared`: ratios refer to another program.
 Table scaling_table_of(const DdpSeries& series, bool is_compared) {
-  Table table({{"step"},
-               {"all ranks ex/s ±95 %", Align::kRight},
-               {"efficiency", Align::kRight},
-               {"iteration ±95 %", Align::kRight},
-               {"of limit", Align::kRight},
-               {"without reduction ±95 %", Align::kRight},
-               {"exposed ±95 %", Align::kRight},
-               {"communication", Align::kRight},
-               {"overlap", Align::kRight},
-               {"rank skew", Align::kRight}});
+  Table table(Columns().left({"step"}).right({"all ranks ex/s ±95 %", "efficiency", "iteration ±95 %",
+                                              "of limit", "without reduction ±95 %", "exposed ±95 %",
+                                              "communication", "overlap", "rank skew"}));
   for (const DdpStepRecords& step : series.steps) {
     const Record* latency = step.find("latency");
     if (latency == nullptr) continue;
@@ -234,11 +227,9 @@ Table scaling_table_of(const DdpSeries& series, bool is_compared) {
 }
 
 Table part_table(const DdpSeries& series) {
-  Table table({{"parts of an iteration"},
-               {"forward", Align::kRight},
-               {"backward", Align::kRight},
-               {"wait for buckets", Align::kRight},
-               {"optimizer", Align::kRight}},
+  Table table(Columns()
+                  .left({"parts of an iteration"})
+                  .right({"forward", "backward", "wait for buckets", "optimizer"}),
               3);
   for (const DdpStepRecords& step : series.steps) {
     if (step.find("latency") == nullptr) continue;
@@ -253,13 +244,9 @@ std::string bandwidth_text(double bytes, double us) {
 }
 
 Table bucket_table(const DdpStepRecords& step) {
-  Table table({{fmt::format("bucket, {}", step.label())},
-               {"size", Align::kRight},
-               {"gradients", Align::kRight},
-               {"launched", Align::kRight},
-               {"completed", Align::kRight},
-               {"takes", Align::kRight},
-               {"size / takes", Align::kRight}});
+  Table table(Columns()
+                  .left({fmt::format("bucket, {}", step.label())})
+                  .right({"size", "gradients", "launched", "completed", "takes", "size / takes"}));
   for (int i = 0;; ++i) {
     const Record *launched = step.find(fmt::format("bucket {} launched", i)),
                  *completed = step.find(fmt::format("bucket {} completed", i));
@@ -523,13 +510,10 @@ Table ddp_rank_table(const std::vector<Record>& records) {
 }
 
 Table scaling_table(const DiffReport& report) {
-  Table table({{"scaling"},
-               {"ranks", Align::kRight},
-               {"efficiency, baseline", Align::kRight},
-               {"candidate", Align::kRight},
-               {"points", Align::kRight},
-               {"rank skew, baseline", Align::kRight},
-               {"candidate", Align::kRight}},
+  Table table(Columns()
+                  .left({"scaling"})
+                  .right({"ranks", "efficiency, baseline", "candidate", "points", "rank skew, baseline",
+                          "candidate"}),
               2);
   std::vector<std::string> order;
   std::map<std::string, RanksSeries> all;

@@ -60,13 +60,11 @@ std::string worst_rank_text(const Record* record) {
 }
 
 Table time_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
-  Table table({{"operator"},
-               {"plain ±95 %", Align::kRight},
-               {"local ±95 %", Align::kRight},
-               {"hit ±95 %", Align::kRight},
-               {"miss ±95 %", Align::kRight},
-               {"cycles", Align::kRight, "cycles"},
-               {"ranks", Align::kRight, "ranks"}});
+  Table table(Columns()
+                  .left({"operator"})
+                  .right({"plain ±95 %", "local ±95 %", "hit ±95 %", "miss ±95 %"})
+                  .shared("cycles", Align::kRight, "cycles")
+                  .shared("ranks", Align::kRight, "ranks"));
   for (const MeasuredCase& op : ops) {
     const Record* hit = op.find("hit");
     if (hit == nullptr) continue;
@@ -81,13 +79,11 @@ Table time_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>
 }
 
 Table extra_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
-  Table table({{"distribution adds"},
-               {"hit - local ±95 %", Align::kRight},
-               {"miss - local ±95 %", Align::kRight},
-               {"miss - hit ±95 %", Align::kRight},
-               {"worst hit", Align::kRight},
-               {"worst miss", Align::kRight},
-               {"cache of a cycle"}});
+  Table table(
+      Columns()
+          .left({"distribution adds"})
+          .right({"hit - local ±95 %", "miss - local ±95 %", "miss - hit ±95 %", "worst hit", "worst miss"})
+          .left({"cache of a cycle"}));
   for (const MeasuredCase& op : ops) {
     const Record* hit = op.find("hit");
     if (hit == nullptr) continue;
@@ -101,12 +97,8 @@ Table extra_table(const std::vector<MeasuredCase>& ops, const std::vector<Record
 }
 
 Table step_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
-  Table table({{"steps, hit / miss"},
-               {"key", Align::kRight},
-               {"look-up", Align::kRight},
-               {"redistribute", Align::kRight},
-               {"local", Align::kRight},
-               {"wrap", Align::kRight}});
+  Table table(
+      Columns().left({"steps, hit / miss"}).right({"key", "look-up", "redistribute", "local", "wrap"}));
   for (const MeasuredCase& op : ops) {
     if (op.find("hit key") == nullptr) continue;
     std::vector<std::string> cells{name_with_runner(*op.first, records)};
@@ -120,11 +112,7 @@ Table step_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>
 }
 
 Table instruction_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
-  Table table({{"instructions of a call"},
-               {"plain", Align::kRight},
-               {"local", Align::kRight},
-               {"hit", Align::kRight},
-               {"miss", Align::kRight}});
+  Table table(Columns().left({"instructions of a call"}).right({"plain", "local", "hit", "miss"}));
   for (const MeasuredCase& op : ops) {
     if (op.find("instructions hit") == nullptr) continue;
     table.row({name_with_runner(*op.first, records), plain_number(op.find("instructions plain")),
@@ -157,13 +145,10 @@ Tone verdict_tone(ExpectationVerdict::Kind kind) {
 }
 
 Table expectation_table(const std::vector<ExpectationVerdict>& verdicts) {
-  Table table({{"operator"},
-               {"metric"},
-               {"expected", Align::kRight},
-               {"at most", Align::kRight},
-               {"measured ±95 %", Align::kRight},
-               {"expected / measured", Align::kRight},
-               {"verdict"}},
+  Table table(Columns()
+                  .left({"operator", "metric"})
+                  .right({"expected", "at most", "measured ±95 %", "expected / measured"})
+                  .left({"verdict"}),
               2);
   for (const ExpectationVerdict& verdict : verdicts) {
     const DispatchExpectation& expected = verdict.expectation;
