@@ -260,20 +260,9 @@ void Json::clear() noexcept {
 }
 
 const char* Json::type_text() const {
-  switch (type_) {
-    case Type::kNull:
-      return "null";
-    case Type::kBoolean:
-      return "a boolean";
-    case Type::kString:
-      return "a string";
-    case Type::kArray:
-      return "an array";
-    case Type::kObject:
-      return "an object";
-    default:
-      return "a number";
-  }
+  static constexpr const char* kNames[] = {"null",     "a boolean", "a number", "a number",
+                                           "a number", "a string",  "an array", "an object"};
+  return kNames[static_cast<std::size_t>(type_)];
 }
 
 void Json::wrong_type(const char* expected) const {

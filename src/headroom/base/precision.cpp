@@ -6,17 +6,8 @@
 namespace headroom {
 
 const char* to_string(Precision precision) {
-  switch (precision) {
-    case Precision::kBf16:
-      return "bf16";
-    case Precision::kF16:
-      return "f16";
-    case Precision::kF32:
-      return "f32";
-    case Precision::kF64:
-      return "f64";
-  }
-  return "f32";
+  static constexpr const char* kNames[] = {"bf16", "f16", "f32", "f64"};
+  return kNames[static_cast<std::size_t>(precision)];
 }
 
 bool is_below_f32(Precision precision) {

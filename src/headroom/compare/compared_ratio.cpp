@@ -352,19 +352,8 @@ std::optional<PairedSeries> paired_series(const Record& a, const Record& b, doub
 }
 
 const char* to_string(Estimator estimator) {
-  switch (estimator) {
-    case Estimator::kPaired:
-      return "paired";
-    case Estimator::kUnpaired:
-      return "unpaired";
-    case Estimator::kModes:
-      return "modes";
-    case Estimator::kShares:
-      return "shares";
-    case Estimator::kNone:
-      break;
-  }
-  return "none";
+  static constexpr const char* kNames[] = {"none", "paired", "unpaired", "modes", "shares"};
+  return kNames[static_cast<std::size_t>(estimator)];
 }
 
 std::string assumed_spread_clause() {

@@ -3,16 +3,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "headroom/base/units.h"
 
 namespace headroom {
 namespace {
 
-std::string failed_runs(const Note& note) {
-  const auto& [failed, runs, code] = note.numbers;
-  return fmt::format("failed: {:g} of {:g} runs ({} {:g}), measured all the same", failed, runs,
-                     code < 0 ? "signal" : "exit code", code < 0 ? -code : code);
-}
+/// Of the numbers {0}, {1}, {2} and the text {3}.
+constexpr std::pair<NoteKind, const char*> kSentences[] = {
+    {NoteKind::kText, "{3}"},
+    {NoteKind::kSteal, "steal: the hypervisor took {0:.0f} ms of {1:.0f} ms"},
+    {NoteKind::kPreempted, "preempted: {0:.0f} of {1:.0f} samples had involuntary switches"},
+    {NoteKind::kPageFaults, "page faults: in {0:.0f} of {1:.0f} samples"},
+    {NoteKind::kCpuClock, "frequency: between {0:.0f} and {1:.0f} MHz"},
+    {NoteKind::kDeviceClock, "device clock: between {0:.0f} and {1:.0f} MHz"},
+    {NoteKind::kDeviceMemoryClock, "device memory clock: between {0:.0f} and {1:.0f} MHz"},
+    {NoteKind::kThrottled,
+     "throttled: the device's clocks were held down in {0:.0f} of {1:.0f} samples ({3})"},
+    {NoteKind::kPlacement, "placement: the threads moved, core to core {0:.0f} to {1:.0f} ns"},
+    {NoteKind::kWarmUp, "warm-up: {0:.0f} leading samples are kept but not counted"},
+    {NoteKind::kProcessesDiffer,
+     "processes differ: more of them would narrow the interval, more samples would not"},
+    {NoteKind::kLimitUnstable, "limit unstable: it moved by more than 10 % between its quartiles"},
+    {NoteKind::kTimeCap, "time cap: stopped before the precision goal"},
+    {NoteKind::kExactRounds, "as many runs as were asked for"},
+    {NoteKind::kBusy, "busy: {0:.1f} of {1:.0f} CPUs were at work for other programs {3}"},
+    {NoteKind::kQuota, "quota: the control group's quota of CPU time held it up for {0:.2g} s of {1:.2g} s"},
+};
 
 std::string above_limit(const Note& note, const char* doubt) {
   return fmt::format("above its limit ({}): {}its bytes or FLOPs are counted wrong",
@@ -23,54 +42,19 @@ std::string above_limit(const Note& note, const char* doubt) {
 
 std::string sentence(const Note& note) {
   const auto& [first, second, third] = note.numbers;
-  switch (note.kind) {
-    case NoteKind::kText:
-      return note.text;
-    case NoteKind::kSteal:
-      return fmt::format("steal: the hypervisor took {:.0f} ms of {:.0f} ms", first, second);
-    case NoteKind::kPreempted:
-      return fmt::format("preempted: {:.0f} of {:.0f} samples had involuntary switches", first, second);
-    case NoteKind::kPageFaults:
-      return fmt::format("page faults: in {:.0f} of {:.0f} samples", first, second);
-    case NoteKind::kCpuClock:
-      return fmt::format("frequency: between {:.0f} and {:.0f} MHz", first, second);
-    case NoteKind::kDeviceClock:
-      return fmt::format("device clock: between {:.0f} and {:.0f} MHz", first, second);
-    case NoteKind::kDeviceMemoryClock:
-      return fmt::format("device memory clock: between {:.0f} and {:.0f} MHz", first, second);
-    case NoteKind::kThrottled:
-      return fmt::format("throttled: the device's clocks were held down in {:.0f} of {:.0f} samples ({})",
-                         first, second, note.text);
-    case NoteKind::kPlacement:
-      return fmt::format("placement: the threads moved, core to core {:.0f} to {:.0f} ns", first, second);
-    case NoteKind::kWarmUp:
-      return fmt::format("warm-up: {:.0f} leading samples are kept but not counted", first);
-    case NoteKind::kProcessesDiffer:
-      return "processes differ: more of them would narrow the interval, more samples would not";
-    case NoteKind::kLimitUnstable:
-      return "limit unstable: it moved by more than 10 % between its quartiles";
-    case NoteKind::kAboveLimit:
-      return above_limit(note, "");
-    case NoteKind::kAboveUnstableLimit:
-      return above_limit(note, "the limit was held up, or ");
-    case NoteKind::kOtherPages:
-      return fmt::format(
-          "pages: {:.0f} % of its inputs and outputs lies in huge pages, {:.0f} % of those of its limit ({})",
-          100 * first, 100 * second, note.text);
-    case NoteKind::kTimeCap:
-      return "time cap: stopped before the precision goal";
-    case NoteKind::kExactRounds:
-      return "as many runs as were asked for";
-    case NoteKind::kBusy:
-      return fmt::format("busy: {:.1f} of {:.0f} CPUs were at work for other programs {}", first, second,
-                         note.text);
-    case NoteKind::kQuota:
-      return fmt::format("quota: the control group's quota of CPU time held it up for {:.2g} s of {:.2g} s",
-                         first, second);
-    case NoteKind::kFailedRuns:
-      return failed_runs(note);
+  if (note.kind == NoteKind::kAboveLimit) return above_limit(note, "");
+  if (note.kind == NoteKind::kAboveUnstableLimit) return above_limit(note, "the limit was held up, or ");
+  if (note.kind == NoteKind::kOtherPages) {
+    return fmt::format(
+        "pages: {:.0f} % of its inputs and outputs lies in huge pages, {:.0f} % of those of its limit ({})",
+        100 * first, 100 * second, note.text);
   }
-  return note.text;
+  if (note.kind == NoteKind::kFailedRuns) {
+    return fmt::format("failed: {:g} of {:g} runs ({} {:g}), measured all the same", first, second,
+                       third < 0 ? "signal" : "exit code", third < 0 ? -third : third);
+  }
+  const auto* form = std::ranges::find(kSentences, note.kind, &std::pair<NoteKind, const char*>::first);
+  return fmt::format(fmt::runtime(form->second), first, second, third, note.text);
 }
 
 std::vector<std::string> sentences(const Notes& notes) {

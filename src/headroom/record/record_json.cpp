@@ -179,39 +179,14 @@ bool JsonCodec<Note>::take(JsonCursor& cursor, Note& note) {
 }
 
 const char* to_string(Instrument instrument) {
-  switch (instrument) {
-    case Instrument::kRun:
-      return "run";
-    case Instrument::kCommands:
-      return "commands";
-    case Instrument::kCache:
-      return "cache";
-    case Instrument::kDispatch:
-      return "dispatch";
-    case Instrument::kDdp:
-      return "ddp";
-    case Instrument::kCollectives:
-      return "collectives";
-    case Instrument::kTrace:
-      return "trace";
-    case Instrument::kImport:
-      return "import";
-  }
-  return "run";
+  static constexpr const char* kNames[] = {"run", "commands",    "cache", "dispatch",
+                                           "ddp", "collectives", "trace", "import"};
+  return kNames[static_cast<std::size_t>(instrument)];
 }
 
 const char* to_string(CounterScope scope) {
-  switch (scope) {
-    case CounterScope::kUnknown:
-      return "unknown";
-    case CounterScope::kAll:
-      return "all";
-    case CounterScope::kUserSpace:
-      return "user-space";
-    case CounterScope::kNone:
-      return "none";
-  }
-  return "unknown";
+  static constexpr const char* kNames[] = {"unknown", "all", "user-space", "none"};
+  return kNames[static_cast<std::size_t>(scope)];
 }
 
 const char* to_string(Look look) {

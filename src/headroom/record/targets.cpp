@@ -140,17 +140,8 @@ void apply_targets(std::vector<Record>& records, std::span<const Target> targets
 }
 
 const char* name_of(TargetVerdict verdict) {
-  switch (verdict) {
-    case TargetVerdict::kReached:
-      return "ok";
-    case TargetVerdict::kMissed:
-      return "missed";
-    case TargetVerdict::kInconclusive:
-      return "inconclusive";
-    case TargetVerdict::kNone:
-      break;
-  }
-  return "-";
+  static constexpr const char* kNames[] = {"-", "ok", "missed", "inconclusive"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 bool is_above_limit(const Record& record) {

@@ -123,19 +123,8 @@ Table instruction_table(const std::vector<MeasuredCase>& ops, const std::vector<
 }
 
 std::string verdict_text(ExpectationVerdict::Kind kind) {
-  switch (kind) {
-    case ExpectationVerdict::Kind::kWithin:
-      return "ok";
-    case ExpectationVerdict::Kind::kFaster:
-      return "faster";
-    case ExpectationVerdict::Kind::kOutside:
-      return "TOO SLOW";
-    case ExpectationVerdict::Kind::kInconclusive:
-      return "inconclusive";
-    case ExpectationVerdict::Kind::kUnmeasured:
-      break;
-  }
-  return "not measured";
+  static constexpr const char* kNames[] = {"ok", "faster", "TOO SLOW", "inconclusive", "not measured"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 Tone verdict_tone(ExpectationVerdict::Kind kind) {

@@ -91,45 +91,19 @@ std::vector<Record> records_from_json_file(const std::filesystem::path& path) {
 }
 
 const char* to_string(StopReason reason) {
-  switch (reason) {
-    case StopReason::kNone:
-      return "none";
-    case StopReason::kPrecision:
-      return "precision";
-    case StopReason::kMaxTime:
-      return "max-time";
-    case StopReason::kMaxSamples:
-      return "max-samples";
-    case StopReason::kInterrupted:
-      return "interrupted";
-    case StopReason::kRunnerLost:
-      return "runner-lost";
-  }
-  return "none";
+  static constexpr const char* kNames[] = {"none",        "precision",   "max-time",
+                                           "max-samples", "interrupted", "runner-lost"};
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 const char* to_string(Outcome::Kind kind) {
-  switch (kind) {
-    case Outcome::Kind::kMeasured:
-      return "measured";
-    case Outcome::Kind::kSkipped:
-      return "skipped";
-    case Outcome::Kind::kFailed:
-      return "failed";
-  }
-  return "failed";
+  static constexpr const char* kNames[] = {"measured", "skipped", "failed"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 const char* to_string(Direction direction) {
-  switch (direction) {
-    case Direction::kLowerIsBetter:
-      return "lower";
-    case Direction::kHigherIsBetter:
-      return "higher";
-    case Direction::kUnknown:
-      break;
-  }
-  return "unknown";
+  static constexpr const char* kNames[] = {"lower", "higher", "unknown"};
+  return kNames[static_cast<std::size_t>(direction)];
 }
 
 /// The complete record, samples included (docs/reference/record-format.md). Read and written.
