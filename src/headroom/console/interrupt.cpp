@@ -74,4 +74,15 @@ ExitCode report_interrupted() {
   return ExitCode::kInterrupted;
 }
 
+ExitCode unless_interrupted(const std::function<ExitCode()>& write) {
+  static_cast<void>(interrupt_flag());
+  try {
+    return write();
+  } catch (const Error&) {
+    if (!was_interrupted()) throw;
+    print_sentence("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
+}
+
 }  // namespace headroom::cli

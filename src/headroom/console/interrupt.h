@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 #include "headroom/base/error.h"
 
@@ -24,5 +25,9 @@ void restore_terminal_with(const char* sequence);
 
 /// Prints that the command was interrupted, and where its results are.
 ExitCode report_interrupted();
+
+/// Calls `write`, which writes a file at its end. An Error of an interrupted one is reported as "interrupted;
+/// nothing was written".
+ExitCode unless_interrupted(const std::function<ExitCode()>& write);
 
 }  // namespace headroom::cli
