@@ -16,7 +16,6 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/base/units.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/command.h"
 #include "headroom/console/max_memory.h"
@@ -62,15 +61,12 @@ std::uint64_t time_of_file(const std::string& path) {
       std::chrono::duration_cast<std::chrono::seconds>(changed.time_since_epoch()).count());
 }
 
-/// Uses the file's modification time if the records have none. Returns whether it did.
-bool set_timestamp(std::vector<Record>& run, const std::string& path) {
+void change_environment(std::vector<Record>& run, const std::function<void(Environment&)>& change) {
   const auto& known = run.front().environment;
-  if (known && known->timestamp != 0) return false;
   Environment environment = known ? *known : Environment{};
-  environment.timestamp = time_of_file(path);
+  change(environment);
   const auto shared = std::make_shared<const Environment>(std::move(environment));
   for (Record& record : run) record.environment = shared;
-  return true;
 }
 
 /// Reads a file, or each file with results in a folder; warns of the others.
@@ -82,21 +78,17 @@ std::vector<FileResults> results_of(const std::string& operand, const std::strin
   return std::move(results.files);
 }
 
-/// Replaces the machine of the file, which selects the series.
-void set_machine(std::vector<Record>& run, const std::string& machine) {
-  const auto& known = run.front().environment;
-  Environment environment = known ? *known : Environment{};
-  environment.fingerprint = machine;
-  const auto shared = std::make_shared<const Environment>(std::move(environment));
-  for (Record& record : run) record.environment = shared;
-}
-
 void append_runs(FileResults file, const std::string& machine, std::vector<std::vector<Record>>& runs) {
   for (std::vector<Record>& run : runs_of(std::move(file.records))) {
-    if (set_timestamp(run, file.path)) {
+    const auto& known = run.front().environment;
+    if (!known || known->timestamp == 0) {
+      const std::uint64_t time = time_of_file(file.path);
+      change_environment(run, [time](Environment& environment) { environment.timestamp = time; });
       print_message("{} has no time of measurement; using the time of the file", file.path.string());
     }
-    if (!machine.empty()) set_machine(run, machine);
+    // The machine selects the series.
+    if (!machine.empty())
+      change_environment(run, [&machine](Environment& environment) { environment.fingerprint = machine; });
     runs.push_back(std::move(run));
   }
 }
@@ -105,20 +97,11 @@ void append_runs(FileResults file, const std::string& machine, std::vector<std::
 std::uint64_t parse_age(const std::string& text) {
   const std::optional<double> number =
       text.empty() ? std::nullopt : to_number(std::string_view(text).substr(0, text.size() - 1));
-  if (number && *number >= 0) {
-    constexpr double kDay = 86400;
-    switch (text.back()) {
-      case 'h':
-        return static_cast<std::uint64_t>(*number * 3600);
-      case 'd':
-        return static_cast<std::uint64_t>(*number * kDay);
-      case 'w':
-        return static_cast<std::uint64_t>(*number * 7 * kDay);
-      case 'y':
-        return static_cast<std::uint64_t>(*number * 365 * kDay);
-      default:
-        break;
-    }
+  constexpr double kDay = 86400;
+  constexpr std::pair<char, double> kSeconds[] = {
+      {'h', 3600}, {'d', kDay}, {'w', 7 * kDay}, {'y', 365 * kDay}};
+  for (const auto& [letter, seconds] : kSeconds) {
+    if (number && *number >= 0 && text.back() == letter) return static_cast<std::uint64_t>(*number * seconds);
   }
   throw Error("--older-than " + quote(text) +
               " is not an age; give hours, days, weeks or years: 36h, 90d, 12w, 1y");

@@ -71,7 +71,11 @@ class LiveRun final : public Observer {
  public:
   LiveRun(std::vector<std::string> labels, std::shared_ptr<const Environment> environment,
           std::function<void(const std::vector<Record>&)> on_records,
-          std::function<void(const GroupResult&)> on_round);
+          std::function<void(const GroupResult&)> on_round)
+      : labels_(std::move(labels)),
+        environment_(std::move(environment)),
+        on_records_(std::move(on_records)),
+        on_round_(std::move(on_round)) {}
   LiveRun(const LiveRun&) = delete;
   LiveRun& operator=(const LiveRun&) = delete;
   ~LiveRun() override;
@@ -221,14 +225,6 @@ Record share_of(const Record& latency, const char* metric, double busy_us) {
   }
   return record;
 }
-
-LiveRun::LiveRun(std::vector<std::string> labels, std::shared_ptr<const Environment> environment,
-                 std::function<void(const std::vector<Record>&)> on_records,
-                 std::function<void(const GroupResult&)> on_round)
-    : labels_(std::move(labels)),
-      environment_(std::move(environment)),
-      on_records_(std::move(on_records)),
-      on_round_(std::move(on_round)) {}
 
 LiveRun::~LiveRun() {
   leave();
@@ -727,20 +723,14 @@ void TunedVariants::choose(const std::string& key, const std::string& variant) {
 
 }  // namespace
 
-Arguments arguments_of(const UnfinishedRun& run);
-
-Arguments arguments_of(const UnfinishedRun& run) {
-  const std::vector<std::string>& words = run.environment.command;
-  return {words.begin() + 2, words.end()};
-}
-
 OptionTable run_options(Arguments& arguments) {
   return run_table([arguments](const RunOptions& options) {
     if (!options.resume) return run_with(arguments, options, nullptr);
     if (arguments.size() > 1)
       throw Error("--resume takes no other option: it uses those of the killed command");
     const UnfinishedRun before = run_to_resume();
-    const Arguments again = arguments_of(before);
+    const std::vector<std::string>& words = before.environment.command;
+    const Arguments again(words.begin() + 2, words.end());
     return run_table([&](const RunOptions& killed) { return run_with(again, killed, &before); }).run(again);
   });
 }
