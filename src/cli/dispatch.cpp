@@ -14,7 +14,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/base/units.h"
 #include "headroom/console/command.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"

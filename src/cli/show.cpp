@@ -14,7 +14,6 @@
 
 #include "cli/commands.h"
 #include "headroom/base/error.h"
-#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "headroom/base/files.h"
-#include "headroom/base/text.h"
 #include "headroom/record/formats/seed_rows.h"
 
 namespace headroom::cli {

@@ -17,14 +17,12 @@
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/run_view.h"
+#include "headroom/schedule/case_records.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
-
-/// Less is normal in virtual machines.
-constexpr double kStealShare = 0.01;
 
 constexpr const char* kLatency = "latency";
 
@@ -66,17 +64,6 @@ void note_failures(const Track& track, Notes& notes) {
   notes.push_back(
       {NoteKind::kFailedRuns,
        {static_cast<double>(codes.size()), static_cast<double>(track.readings.size()), codes.front()}});
-}
-
-void note_steal(const Track& track, Notes& notes) {
-  double steal_ms = 0, total_ms = 0;
-  for (const Reading& reading : track.readings) {
-    steal_ms += reading.noise.steal_ms;
-    total_ms += reading.ns / 1e6;
-  }
-  if (steal_ms > kStealShare * total_ms) {
-    notes.push_back({NoteKind::kSteal, {steal_ms, total_ms}});
-  }
 }
 
 /// The kernel counts this program's memory at the start, so a peak at that floor is an upper bound.
@@ -250,12 +237,9 @@ Tone verdict_tone(const Comparison& comparison) {
 std::string ratio_line(const Comparison& comparison) {
   if (!comparison.ratio) return "";
   const RatioEstimate& ratio = *comparison.ratio;
-  const std::string interval = ratio.interval
-                                   ? fmt::format("95 % interval {} to {}", format_ratio(ratio.interval->low),
-                                                 format_ratio(ratio.interval->high))
-                                   : "too few pairs for an interval";
   return fmt::format("{} x the time of {} ({}): {}", format_ratio(ratio.ratio),
-                     title_of(*comparison.baseline), interval, verdict_text(comparison));
+                     title_of(*comparison.baseline), interval_phrase(ratio.interval),
+                     verdict_text(comparison));
 }
 
 std::string counter_line(const CommandRow& row) {

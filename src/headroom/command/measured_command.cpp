@@ -183,10 +183,7 @@ std::string CommandResult::failure() const {
 }
 
 CommandResult run_command(const CommandSpec& spec, const std::function<bool()>& is_interrupted) {
-  SpawnOptions options;
-  options.arguments = spec.arguments;
-  options.environment = spec.environment;
-  options.folder = spec.folder.string();
+  SpawnOptions options{spec.arguments, spec.environment, {}, spec.folder.string()};
   Descriptor input, output;
   if (!spec.input.empty()) input = open_for(spec.input, O_RDONLY, "input");
   if (spec.output == CommandSpec::Output::kDiscard) output = open_for("/dev/null", O_WRONLY, "output");

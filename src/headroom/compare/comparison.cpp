@@ -175,11 +175,6 @@ LogSide log_side(const Series& series, double p, double confidence) {
   return side;
 }
 
-std::optional<Interval> back(const std::optional<Interval>& logs) {
-  if (!logs) return std::nullopt;
-  return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
-}
-
 /// Recovers the variances of both sides (see unpaired_series_ratio) and adds the run-to-run spread.
 std::optional<Interval> ratio_interval(const Comparison& comparison, const LogSide& before,
                                        const LogSide& after, double confidence) {
@@ -342,8 +337,8 @@ std::optional<PercentileComparison> compare_percentile(const Comparison& compari
   result.percentile = percentile;
   result.baseline = quantile(before.values, p);
   result.test = quantile(after.values, p);
-  result.baseline_interval = back(baseline.interval);
-  result.test_interval = back(test.interval);
+  result.baseline_interval = exponential(baseline.interval);
+  result.test_interval = exponential(test.interval);
   result.ratio = result.test / result.baseline;
   result.ratio_interval = ratio_interval(comparison, baseline, test, confidence);
   return result;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -141,13 +140,7 @@ const Record* partner_of(const Record& record, bool by_runner, const std::vector
 
 /// Empty if each case has one record.
 std::vector<Places> groups_of(const std::vector<Record>& records) {
-  const auto hash = [](const Record* record) {
-    return identity_hash(*record) ^ std::hash<std::string>()(record->runner);
-  };
-  const auto same = [](const Record* a, const Record* b) {
-    return a->runner == b->runner && same_identity(*a, *b);
-  };
-  std::unordered_map<const Record*, std::size_t, decltype(hash), decltype(same)> known;
+  ByResult<std::size_t> known;
   known.reserve(records.size());
   std::vector<std::size_t> group;
   group.reserve(records.size());

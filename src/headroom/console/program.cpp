@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <vector>
 
 #include "headroom/base/error.h"

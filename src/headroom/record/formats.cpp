@@ -56,13 +56,7 @@ void number_equal_cases(std::vector<Record>& records) {
     std::size_t number = 1;
     std::vector<std::string_view> metrics;
   };
-  const auto hash = [](const Record* record) {
-    return case_hash(*record) ^ std::hash<std::string>()(record->runner);
-  };
-  const auto same = [](const Record* a, const Record* b) {
-    return a->runner == b->runner && same_case(*a, *b);
-  };
-  std::unordered_map<const Record*, Case, decltype(hash), decltype(same)> cases;
+  ByCase<Case> cases;
   std::unordered_map<std::size_t, std::size_t> numbers;  // by record index
   for (std::size_t i = 0; i < records.size(); ++i) {
     Case& known = cases[&records[i]];

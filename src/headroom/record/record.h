@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -321,6 +322,23 @@ bool same_identity(const Record& a, const Record& b);
 /// As above without the metric.
 std::size_t case_hash(const Record& record);
 bool same_case(const Record& a, const Record& b);
+
+/// Hash and equality with the runner, for containers.
+template <std::size_t (*kHash)(const Record&), bool (*kSame)(const Record&, const Record&)>
+struct WithRunner {
+  std::size_t operator()(const Record* record) const {
+    return kHash(*record) ^ std::hash<std::string>()(record->runner);
+  }
+  bool operator()(const Record* a, const Record* b) const { return a->runner == b->runner && kSame(*a, *b); }
+};
+template <typename Value, typename Key = WithRunner<case_hash, same_case>>
+using ByCase = std::unordered_map<const Record*, Value, Key, Key>;
+template <typename Value>
+using ByResult = ByCase<Value, WithRunner<identity_hash, same_identity>>;
+
+/// Makes a record with a number beyond the bounds a failed one without numbers. Its reason names the number,
+/// its field and `where()`. Removes intervals beyond the bounds. NaN stands for a value that is missing.
+void fail_if_unbounded(Record& record, const std::function<std::string()>& where);
 
 /// Returns benchmark.extra_info["arch"], else the GPU's name or the machine's architecture; may be empty.
 std::string architecture(const Record& record);

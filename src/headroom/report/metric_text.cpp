@@ -153,14 +153,16 @@ std::string modes_text(const Record& record) {
       record.modes.in_stretches ? fmt::format("in stretches ({})", counted(changes, "change")) : "mixed");
 }
 
+std::string interval_phrase(const std::optional<Interval>& interval) {
+  if (!interval) return "too few pairs for an interval";
+  return fmt::format("95 % interval {} to {}", format_ratio(interval->low), format_ratio(interval->high));
+}
+
 std::string ratio_text(const Record& record) {
   if (!record.ratio) return "";
   const RatioToOther& ratio = *record.ratio;
-  const std::string interval = ratio.interval
-                                   ? fmt::format("95 % interval {} to {}", format_ratio(ratio.interval->low),
-                                                 format_ratio(ratio.interval->high))
-                                   : "too few pairs for an interval";
-  return fmt::format("    {} x the time of {} ({})", format_ratio(ratio.ratio), ratio.other, interval);
+  return fmt::format("    {} x the time of {} ({})", format_ratio(ratio.ratio), ratio.other,
+                     interval_phrase(ratio.interval));
 }
 
 std::string name_with_runner(const Record& record, const std::vector<Record>& records) {

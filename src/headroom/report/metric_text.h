@@ -35,6 +35,9 @@ std::string groups_text(const std::vector<Mode>& groups, const std::string& unit
 /// Returns "modes: 10.0 ms in 52 % of the samples, 14.0 ms in 48 %, mixed"; empty if unimodal.
 std::string modes_text(const Record& record);
 
+/// Returns "95 % interval 1.200 to 1.260", or why there is none.
+std::string interval_phrase(const std::optional<Interval>& interval);
+
 /// Returns "    1.230 x the time of native (95 % interval 1.200 to 1.260)"; may be empty.
 std::string ratio_text(const Record& record);
 

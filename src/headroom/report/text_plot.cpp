@@ -46,26 +46,25 @@ double round_up_step(double value) {
   return 10 * power;
 }
 
-Scale x_scale(const std::vector<std::vector<Point>>& lines, bool log) {
+std::pair<double, double> range_of(const std::vector<std::vector<Point>>& lines, double Point::*coordinate) {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
   for (const auto& line : lines) {
     for (const Point& point : line) {
-      low = std::min(low, point.first);
-      high = std::max(high, point.first);
+      low = std::min(low, point.*coordinate);
+      high = std::max(high, point.*coordinate);
     }
   }
+  return {low, high};
+}
+
+Scale x_scale(const std::vector<std::vector<Point>>& lines, bool log) {
+  const auto [low, high] = range_of(lines, &Point::first);
   if (low == high) return log ? Scale{low / 2, high * 2, true} : Scale{low - 1, high + 1, false};
   return {low, high, log};
 }
 
 Scale y_scale(const std::vector<std::vector<Point>>& lines, bool log) {
-  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
-  for (const auto& line : lines) {
-    for (const Point& point : line) {
-      low = std::min(low, point.second);
-      high = std::max(high, point.second);
-    }
-  }
+  auto [low, high] = range_of(lines, &Point::second);
   if (log) return low == high ? Scale{low / 2, high * 2, true} : Scale{low, high, true};
   low = std::min(low, 0.0);
   high = std::max(high, 0.0);

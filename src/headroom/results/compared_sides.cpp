@@ -7,13 +7,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <iterator>
 #include <limits>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -102,13 +100,7 @@ int rank_of(const Record& record) {
 }
 
 void keep_shown_metrics(std::vector<Record>& records) {
-  const auto hash = [](const Record* record) {
-    return case_hash(*record) ^ std::hash<std::string>()(record->runner);
-  };
-  const auto same = [](const Record* a, const Record* b) {
-    return a->runner == b->runner && same_case(*a, *b);
-  };
-  std::unordered_map<const Record*, const Record*, decltype(hash), decltype(same)> best;
+  ByCase<const Record*> best;
   std::vector<const Record* const*> shown;  // for each record, the slot of its case
   best.reserve(records.size());
   shown.reserve(records.size());

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -134,14 +132,7 @@ bool is_sweep(const std::vector<Record>& records) {
          std::ranges::all_of(records, [&](const Record& one) { return is_ddp(one) || is_collective(one); });
 }
 
-constexpr auto hash_of_result = [](const Record* record) {
-  return identity_hash(*record) ^ std::hash<std::string>()(record->runner);
-};
-constexpr auto is_same_result = [](const Record* a, const Record* b) {
-  return a->runner == b->runner && same_identity(*a, *b);
-};
-using Occurrences =
-    std::unordered_map<const Record*, std::size_t, decltype(hash_of_result), decltype(is_same_result)>;
+using Occurrences = ByResult<std::size_t>;
 
 bool has_equal_results(const std::vector<Record>& records) {
   Occurrences seen;

@@ -33,17 +33,6 @@ Note share_note(NoteKind kind, std::ptrdiff_t samples, const Track& track, std::
   return {kind, {static_cast<double>(samples), static_cast<double>(track.readings.size())}, std::move(text)};
 }
 
-void note_steal(const Track& track, Notes& notes) {
-  double steal_ms = 0, total_ms = 0;
-  for (const Reading& reading : track.readings) {
-    steal_ms += reading.noise.steal_ms;
-    total_ms += reading.ns * static_cast<double>(track.iterations) / 1e6;
-  }
-  if (total_ms > 0 && steal_ms > kStealShare * total_ms) {
-    notes.push_back({NoteKind::kSteal, {steal_ms, total_ms}});
-  }
-}
-
 void note_switches(const Track& track, Notes& notes) {
   const auto switched = std::ranges::count_if(
       track.readings, [](const Reading& reading) { return reading.noise.involuntary_switches > 0; });
@@ -530,6 +519,17 @@ std::optional<Note> page_note(const Track& track, const Limit& limit, const std:
     return Note(NoteKind::kOtherPages, {*own, *its}, limit_name(limit));
   }
   return std::nullopt;
+}
+
+void note_steal(const Track& track, Notes& notes) {
+  double steal_ms = 0, total_ms = 0;
+  for (const Reading& reading : track.readings) {
+    steal_ms += reading.noise.steal_ms;
+    total_ms += reading.ns * static_cast<double>(track.iterations) / 1e6;
+  }
+  if (total_ms > 0 && steal_ms > kStealShare * total_ms) {
+    notes.push_back({NoteKind::kSteal, {steal_ms, total_ms}});
+  }
 }
 
 Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop) {

@@ -14,6 +14,9 @@ namespace headroom {
 /// A note if only one of the two has huge pages.
 std::optional<Note> page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits);
 
+/// Less than 1 % is normal in virtual machines.
+void note_steal(const Track& track, Notes& notes);
+
 /// Notes about disturbed or doubtful samples.
 Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
 

@@ -56,7 +56,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChildSocket = 3;
 constexpr milliseconds kInterruptPoll{200};
 
-constexpr std::size_t kLastOutputLines = 3;
 constexpr const char* kEnded = "closed its socket";
 constexpr const char* kUnasked = "broke the protocol: it sent a message without a request";
 constexpr const char* kTooLong = "broke the protocol: it sent a line that is too long";
@@ -283,13 +282,7 @@ void RunnerProcess::throw_lost(const std::string& what) {
   if (status && (status->signalled || what == kEnded))
     reason = (status->signalled ? "was " : "ended with ") + status->text();
   if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps out of memory";
-  throw RunnerLost{reason + last_output()};
-}
-
-std::string RunnerProcess::last_output() const {
-  std::vector<std::string> lines = child_->stderr_lines().lines();
-  if (lines.size() > kLastOutputLines) lines.erase(lines.begin(), lines.end() - kLastOutputLines);
-  return lines.empty() ? "" : "; its last output: " + join(lines, " | ");
+  throw RunnerLost{reason + last_output(*child_)};
 }
 
 RankRunner::RankRunner(RankGroup ranks, RankTimeouts timeouts, const std::atomic<bool>& interrupted,

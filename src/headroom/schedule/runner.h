@@ -156,7 +156,6 @@ class RunnerProcess final : public Runner {
   std::string wait_for_line(std::chrono::milliseconds timeout);
   /// `what` reads after "it"; the exit status replaces it if the process exited on its own.
   [[noreturn]] void throw_lost(const std::string& what);
-  std::string last_output() const;
 
   RunnerCommand command_;
   const std::atomic<bool>& interrupted_;

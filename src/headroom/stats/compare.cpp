@@ -32,11 +32,6 @@ double width(const Interval& interval) {
   return interval.high - interval.low;
 }
 
-std::optional<Interval> exponential(const std::optional<Interval>& logs) {
-  if (!logs) return std::nullopt;
-  return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
-}
-
 /// Extrapolated logarithms grow exponentially: six values of 1 ms, one of them 5 ms, reach 36 s. Without the
 /// logarithms no interval ends further from the values than about seven times their range.
 ///
@@ -72,6 +67,11 @@ std::vector<std::size_t> ascending(std::span<const double> p_values) {
 }
 
 }  // namespace
+
+std::optional<Interval> exponential(const std::optional<Interval>& logs) {
+  if (!logs) return std::nullopt;
+  return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
+}
 
 RatioSeries::RatioSeries(SeriesLocation above, std::optional<SeriesLocation> below,
                          std::optional<SeriesLocation> means, std::size_t pairs)

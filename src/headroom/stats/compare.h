@@ -108,6 +108,9 @@ struct SeriesPairs {
 };
 SeriesPairs pairs_of(const Series& a, const Series& b);
 
+/// Returns exp() of both ends.
+std::optional<Interval> exponential(const std::optional<Interval>& logs);
+
 struct SeriesEstimate {
   double median = 0;
   std::optional<Interval> interval;

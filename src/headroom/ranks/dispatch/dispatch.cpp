@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <numeric>
 
 #include "headroom/base/error.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "headroom/base/json.h"
-#include "headroom/base/text.h"
 #include "headroom/files/json_stream.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/file_outline.h"
