@@ -308,8 +308,10 @@ std::optional<c10::OperatorHandle> find_operator(const std::string& name) {
 
 bool has_kernels(c10::DispatchKey key) {
   for (const RuleEntry& entry : all_rules()) {
-    const auto op = find_operator(entry.op);
-    if (op && op->hasKernelForDispatchKey(key)) return true;
+    for (const std::string_view name : entry.ops) {
+      const auto op = find_operator(std::string(kAten) + std::string(name));
+      if (op && op->hasKernelForDispatchKey(key)) return true;
+    }
   }
   return false;
 }

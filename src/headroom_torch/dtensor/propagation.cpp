@@ -223,8 +223,8 @@ Sharding sharding_of(const OpTraits& op, const Call& call, const DeviceMesh& mes
     op.rule->rule(call, sharding);
   } else if (mesh.fallback() == Fallback::kError) {
     throw Error(
-        fmt::format("{} has no sharding rule (placements {}): write one and name it in the table of "
-                    "src/headroom_torch/dtensor/rules.cpp (docs/how-to/add-code.md, \"A sharding rule\"), "
+        fmt::format("{} has no sharding rule (placements {}): write one and name it in a table of "
+                    "src/headroom_torch/dtensor/*rules.cpp (docs/how-to/add-code.md, \"A sharding rule\"), "
                     "or set fallback=replicate to gather its operands and compute the whole on every rank",
                     op.name, placements_of(call)));
   }

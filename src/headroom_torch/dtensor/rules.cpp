@@ -9,202 +9,47 @@
 #include "headroom/base/error.h"
 
 namespace headroom::torch_runner::dtensor {
-namespace {
 
-/// Operators that ATen composes of others need no rule: matmul arrives as mm, mv, dot or bmm.
-constexpr RuleEntry kRules[] = {
-    // Copies and aliases.
-    {"aten::alias", unary_any},
-    {"aten::clone", unary_any},
-    {"aten::detach", unary_any},
-    {"aten::_to_copy", cast},
-    // New tensors of the same sizes.
-    {"aten::empty_like", like, Statics::kKinds},
-    {"aten::full_like", like, Statics::kKinds},
-    {"aten::ones_like", like, Statics::kKinds},
-    {"aten::zeros_like", like, Statics::kKinds},
-    {"aten::new_empty", new_of_sizes},
-    {"aten::new_full", new_of_sizes},
-    {"aten::new_ones", new_of_sizes},
-    {"aten::new_zeros", new_of_sizes},
-    {"aten::new_empty_strided", new_strided},
-    // Elementwise, linear.
-    {"aten::add.Tensor", pointwise_sum, Statics::kKinds},
-    {"aten::add_.Tensor", pointwise_sum, Statics::kKinds},
-    {"aten::sub.Tensor", pointwise_sum, Statics::kKinds},
-    {"aten::sub_.Tensor", pointwise_sum, Statics::kKinds},
-    {"aten::rsub.Tensor", pointwise_sum, Statics::kKinds},
-    {"aten::copy_", pointwise_sum, Statics::kKinds},
-    {"aten::mul.Tensor", pointwise_product, Statics::kKinds},
-    {"aten::mul_.Tensor", pointwise_product, Statics::kKinds},
-    {"aten::div.Tensor", pointwise_quotient, Statics::kKinds},
-    {"aten::div_.Tensor", pointwise_quotient, Statics::kKinds},
-    {"aten::mul.Scalar", pointwise_linear, Statics::kKinds},
-    {"aten::mul_.Scalar", pointwise_linear, Statics::kKinds},
-    {"aten::div.Scalar", pointwise_linear, Statics::kKinds},
-    {"aten::div_.Scalar", pointwise_linear, Statics::kKinds},
-    {"aten::neg", pointwise_linear, Statics::kKinds},
-    {"aten::neg_", pointwise_linear, Statics::kKinds},
-    {"aten::zero_", pointwise_linear, Statics::kKinds},
-    // Elementwise, other.
-    {"aten::add.Scalar", pointwise, Statics::kKinds},
-    {"aten::add_.Scalar", pointwise, Statics::kKinds},
-    {"aten::sub.Scalar", pointwise, Statics::kKinds},
-    {"aten::sub_.Scalar", pointwise, Statics::kKinds},
-    {"aten::rsub.Scalar", pointwise, Statics::kKinds},
-    {"aten::fill_.Scalar", pointwise, Statics::kKinds},
-    {"aten::pow.Tensor_Scalar", pointwise, Statics::kKinds},
-    {"aten::pow.Tensor_Tensor", pointwise, Statics::kKinds},
-    {"aten::pow_.Scalar", pointwise, Statics::kKinds},
-    {"aten::div.Tensor_mode", pointwise, Statics::kKinds},
-    {"aten::fmod.Scalar", pointwise, Statics::kKinds},
-    {"aten::remainder.Scalar", pointwise, Statics::kKinds},
-    {"aten::maximum", pointwise, Statics::kKinds},
-    {"aten::minimum", pointwise, Statics::kKinds},
-    {"aten::atan2", pointwise, Statics::kKinds},
-    {"aten::where.self", pointwise, Statics::kKinds},
-    {"aten::masked_fill.Scalar", pointwise, Statics::kKinds},
-    {"aten::masked_fill.Tensor", pointwise, Statics::kKinds},
-    {"aten::masked_fill_.Scalar", pointwise, Statics::kKinds},
-    {"aten::masked_fill_.Tensor", pointwise, Statics::kKinds},
-    {"aten::addcmul", pointwise, Statics::kKinds},
-    {"aten::addcmul_", pointwise, Statics::kKinds},
-    {"aten::addcdiv", pointwise, Statics::kKinds},
-    {"aten::addcdiv_", pointwise, Statics::kKinds},
-    {"aten::lerp.Scalar", pointwise, Statics::kKinds},
-    {"aten::lerp_.Scalar", pointwise, Statics::kKinds},
-    {"aten::lerp.Tensor", pointwise, Statics::kKinds},
-    {"aten::abs", pointwise, Statics::kKinds},
-    {"aten::ceil", pointwise, Statics::kKinds},
-    {"aten::clamp", pointwise, Statics::kKinds},
-    {"aten::clamp_", pointwise, Statics::kKinds},
-    {"aten::clamp_min", pointwise, Statics::kKinds},
-    {"aten::clamp_max", pointwise, Statics::kKinds},
-    {"aten::cos", pointwise, Statics::kKinds},
-    {"aten::erf", pointwise, Statics::kKinds},
-    {"aten::exp", pointwise, Statics::kKinds},
-    {"aten::exp_", pointwise, Statics::kKinds},
-    {"aten::expm1", pointwise, Statics::kKinds},
-    {"aten::floor", pointwise, Statics::kKinds},
-    {"aten::isnan", pointwise, Statics::kKinds},
-    {"aten::log", pointwise, Statics::kKinds},
-    {"aten::log1p", pointwise, Statics::kKinds},
-    {"aten::log2", pointwise, Statics::kKinds},
-    {"aten::logical_not", pointwise, Statics::kKinds},
-    {"aten::reciprocal", pointwise, Statics::kKinds},
-    {"aten::round", pointwise, Statics::kKinds},
-    {"aten::rsqrt", pointwise, Statics::kKinds},
-    {"aten::sgn", pointwise, Statics::kKinds},
-    {"aten::sigmoid", pointwise, Statics::kKinds},
-    {"aten::sigmoid_", pointwise, Statics::kKinds},
-    {"aten::sign", pointwise, Statics::kKinds},
-    {"aten::sin", pointwise, Statics::kKinds},
-    {"aten::sqrt", pointwise, Statics::kKinds},
-    {"aten::sqrt_", pointwise, Statics::kKinds},
-    {"aten::tanh", pointwise, Statics::kKinds},
-    {"aten::tanh_", pointwise, Statics::kKinds},
-    {"aten::trunc", pointwise, Statics::kKinds},
-    {"aten::elu", pointwise, Statics::kKinds},
-    {"aten::gelu", pointwise, Statics::kKinds},
-    {"aten::hardtanh", pointwise, Statics::kKinds},
-    {"aten::leaky_relu", pointwise, Statics::kKinds},
-    {"aten::mish", pointwise, Statics::kKinds},
-    {"aten::relu", pointwise, Statics::kKinds},
-    {"aten::relu_", pointwise, Statics::kKinds},
-    {"aten::silu", pointwise, Statics::kKinds},
-    {"aten::softplus", pointwise, Statics::kKinds},
-    {"aten::elu_backward", pointwise, Statics::kKinds},
-    {"aten::gelu_backward", pointwise, Statics::kKinds},
-    {"aten::hardtanh_backward", pointwise, Statics::kKinds},
-    {"aten::leaky_relu_backward", pointwise, Statics::kKinds},
-    {"aten::sigmoid_backward", pointwise, Statics::kKinds},
-    {"aten::silu_backward", pointwise, Statics::kKinds},
-    {"aten::softplus_backward", pointwise, Statics::kKinds},
-    {"aten::tanh_backward", pointwise, Statics::kKinds},
-    {"aten::threshold_backward", pointwise, Statics::kKinds},
-    {"aten::bitwise_and.Tensor", pointwise, Statics::kKinds},
-    {"aten::bitwise_not", pointwise, Statics::kKinds},
-    {"aten::bitwise_or.Tensor", pointwise, Statics::kKinds},
-    {"aten::logical_and", pointwise, Statics::kKinds},
-    {"aten::logical_and_", pointwise, Statics::kKinds},
-    {"aten::logical_or_", pointwise, Statics::kKinds},
-    {"aten::logical_not_", pointwise, Statics::kKinds},
-    {"aten::logical_or", pointwise, Statics::kKinds},
-    {"aten::eq.Scalar", pointwise, Statics::kKinds},
-    {"aten::eq.Tensor", pointwise, Statics::kKinds},
-    {"aten::ge.Scalar", pointwise, Statics::kKinds},
-    {"aten::ge.Tensor", pointwise, Statics::kKinds},
-    {"aten::gt.Scalar", pointwise, Statics::kKinds},
-    {"aten::gt.Tensor", pointwise, Statics::kKinds},
-    {"aten::le.Scalar", pointwise, Statics::kKinds},
-    {"aten::le.Tensor", pointwise, Statics::kKinds},
-    {"aten::lt.Scalar", pointwise, Statics::kKinds},
-    {"aten::lt.Tensor", pointwise, Statics::kKinds},
-    {"aten::ne.Scalar", pointwise, Statics::kKinds},
-    {"aten::ne.Tensor", pointwise, Statics::kKinds},
-    // Sums of products.
-    {"aten::addmm", addmm, Statics::kKinds},
-    {"aten::addmv", addmv, Statics::kKinds},
-    {"aten::baddbmm", baddbmm, Statics::kKinds},
-    {"aten::bmm", bmm, Statics::kKinds},
-    {"aten::dot", dot, Statics::kKinds},
-    {"aten::mm", mm, Statics::kKinds},
-    {"aten::mv", mv, Statics::kKinds},
-    // Reductions.
-    {"aten::sum", sum_all},
-    {"aten::sum.dim_IntList", sum_dims},
-    {"aten::mean", mean_all},
-    {"aten::mean.dim", mean_dims},
-    {"aten::max", max_all},
-    {"aten::amax", max_dims},
-    {"aten::min", min_all},
-    {"aten::amin", min_dims},
-    {"aten::max.dim", extreme_at},
-    {"aten::min.dim", extreme_at},
-    {"aten::argmax", argument_of_extreme},
-    {"aten::argmin", argument_of_extreme},
-    {"aten::_local_scalar_dense", item},
-    // Along some dimensions.
-    {"aten::_softmax", softmax},
-    {"aten::_log_softmax", softmax},
-    {"aten::cumsum", softmax},
-    {"aten::_softmax_backward_data", softmax_backward},
-    {"aten::_log_softmax_backward_data", softmax_backward},
-    {"aten::native_layer_norm", layer_norm},
-    {"aten::native_layer_norm_backward", layer_norm_backward},
-    // By indices.
-    {"aten::gather", gather},
-    {"aten::scatter.src", scatter},
-    {"aten::scatter_.src", scatter},
-    {"aten::scatter.value", scatter_value},
-    {"aten::scatter_.value", scatter_value},
-    {"aten::scatter_add", scatter_add},
-    {"aten::scatter_add_", scatter_add},
-    {"aten::embedding", embedding},
-    {"aten::embedding_dense_backward", embedding_backward},
-    // Dimensions moved, cut and joined.
-    {"aten::view", view},
-    {"aten::_unsafe_view", view},
-    {"aten::_reshape_alias", view_strided},
-    {"aten::expand", expand},
-    {"aten::transpose.int", transpose},
-    {"aten::t", transpose_2d},
-    {"aten::permute", permute},
-    {"aten::flip", flip},
-    {"aten::unsqueeze", unsqueeze},
-    {"aten::squeeze", squeeze},
-    {"aten::squeeze.dim", squeeze_dim},
-    {"aten::select.int", select},
-    {"aten::select_backward", select_backward},
-    {"aten::slice.Tensor", slice},
-    {"aten::slice_backward", slice_backward},
-    {"aten::cat", cat},
-    {"aten::stack", stack},
-};
-
-bool is_linear(ReduceOp op) {
-  return op == ReduceOp::kSum || op == ReduceOp::kAvg;
+Sizes Call::integers(std::size_t argument) const {
+  Sizes values;
+  if (arguments[argument].isNone()) return values;
+  for (const c10::IValue& value : arguments[argument].toListRef()) values.push_back(value.toInt());
+  return values;
 }
+
+int Call::dim(std::size_t argument, int dims) const {
+  return wrapped_dim(arguments[argument].toInt(), dims);
+}
+
+int wrapped_dim(std::int64_t dim, int dims) {
+  const std::int64_t count = std::max(1, dims);
+  if (dim < -count || dim >= count) {
+    throw Error(fmt::format("no dimension {} in a tensor of {} dimensions: use {} to {}", dim, dims, -count,
+                            count - 1));
+  }
+  return static_cast<int>(dim < 0 ? dim + count : dim);
+}
+
+Sizes sizes_of(const Operand& operand) {
+  return Sizes(operand.sizes.begin(), operand.sizes.end());
+}
+
+void add_uniform(const Call& call, Sharding& sharding, Placement operand, Placement result,
+                 Condition condition) {
+  Strategy strategy;
+  strategy.operands.assign(call.operands.size(), operand);
+  strategy.results.assign(sharding.results.size(), result);
+  strategy.condition = condition;
+  sharding.strategies.push_back(std::move(strategy));
+}
+
+void add_partials(const Call& call, Sharding& sharding, bool linear) {
+  for_each_partial(call, [&](ReduceOp op) {
+    if (!linear || is_linear(op)) add_uniform(call, sharding, Partial(op), Partial(op));
+  });
+}
+
+namespace {
 
 Sizes broadcast_sizes(const Call& call) {
   Sizes sizes;
@@ -257,82 +102,30 @@ Placement kept_shard(const Operand& operand, Placement placement, const Sizes& s
   return operand.sizes[dim] == sizes[dim] ? placement : Placement(Replicate());
 }
 
-}  // namespace
-
-const RuleEntry* find_rule(const std::string& op) {
-  for (const RuleEntry& entry : kRules) {
-    if (op == entry.op) return &entry;
-  }
-  return nullptr;
-}
-
-c10::ArrayRef<RuleEntry> all_rules() {
-  return kRules;
-}
-
-Sizes Call::integers(std::size_t argument) const {
-  Sizes values;
-  if (arguments[argument].isNone()) return values;
-  for (const c10::IValue& value : arguments[argument].toListRef()) values.push_back(value.toInt());
-  return values;
-}
-
-int Call::dim(std::size_t argument, int dims) const {
-  return wrapped_dim(arguments[argument].toInt(), dims);
-}
-
-int wrapped_dim(std::int64_t dim, int dims) {
-  const std::int64_t count = std::max(1, dims);
-  if (dim < -count || dim >= count) {
-    throw Error(fmt::format("no dimension {} in a tensor of {} dimensions: use {} to {}", dim, dims, -count,
-                            count - 1));
-  }
-  return static_cast<int>(dim < 0 ? dim + count : dim);
-}
-
-Sizes sizes_of(const Operand& operand) {
-  return Sizes(operand.sizes.begin(), operand.sizes.end());
-}
-
-void add_uniform(const Call& call, Sharding& sharding, Placement operand, Placement result,
-                 Condition condition) {
-  Strategy strategy;
-  strategy.operands.assign(call.operands.size(), operand);
-  strategy.results.assign(sharding.results.size(), result);
-  strategy.condition = condition;
-  sharding.strategies.push_back(std::move(strategy));
-}
-
-void add_partials(const Call& call, Sharding& sharding, bool linear) {
-  for_each_partial(call, [&](ReduceOp op) {
-    if (!linear || is_linear(op)) add_uniform(call, sharding, Partial(op), Partial(op));
-  });
-}
-
 void pointwise(const Call& call, Sharding& sharding) {
   sharding.results.push_back(broadcast_sizes(call));
   add_shards(call, sharding);
 }
 
+/// f(a x) = a f(x), f(x + y) = f(x) + f(y), in the first operand.
 void pointwise_linear(const Call& call, Sharding& sharding) {
   pointwise(call, sharding);
   add_partial_of(call, sharding, 0);
 }
 
+/// Linear in all operands together.
 void pointwise_sum(const Call& call, Sharding& sharding) {
   pointwise(call, sharding);
   add_partials(call, sharding, true);
 }
 
+/// Linear in each operand.
 void pointwise_product(const Call& call, Sharding& sharding) {
   pointwise(call, sharding);
   for (std::size_t which = 0; which < call.operands.size(); ++which) add_partial_of(call, sharding, which);
 }
 
-void pointwise_quotient(const Call& call, Sharding& sharding) {
-  pointwise_linear(call, sharding);
-}
-
+/// (self, dtype, …): linear between floating types.
 void cast(const Call& call, Sharding& sharding) {
   pointwise(call, sharding);
   const at::ScalarType from = call.operand(0).dtype;
@@ -341,16 +134,19 @@ void cast(const Call& call, Sharding& sharding) {
   if (at::isFloatingType(to) && at::isFloatingType(from)) add_partials(call, sharding, true);
 }
 
+/// Same values: any placement is kept.
 void unary_any(const Call& call, Sharding& sharding) {
   pointwise(call, sharding);
   add_partials(call, sharding, false);
 }
 
+/// A new tensor of the operand's sizes, without its values.
 void like(const Call& call, Sharding& sharding) {
   pointwise(call, sharding);
   for_each_partial(call, [&](ReduceOp op) { add_uniform(call, sharding, Partial(op), Replicate()); });
 }
 
+/// (self, size, …), without the operand's values.
 void new_of_sizes(const Call& call, Sharding& sharding) {
   const Sizes sizes = call.integers(1);
   if (call.operand(0).sizes == c10::IntArrayRef(sizes)) {
@@ -364,9 +160,85 @@ void new_of_sizes(const Call& call, Sharding& sharding) {
   sharding.sizes_argument = 1;
 }
 
+/// (self, size, stride, …)
 void new_strided(const Call& call, Sharding& sharding) {
   new_of_sizes(call, sharding);
   sharding.strides_argument = 2;
+}
+
+const RuleEntry kPointwiseRules[] = {
+    {unary_any, Statics::kValues, {"alias", "clone", "detach"}},
+    {cast, Statics::kValues, {"_to_copy"}},
+    {like, Statics::kKinds, {"empty_like", "full_like", "ones_like", "zeros_like"}},
+    {new_of_sizes, Statics::kValues, {"new_empty", "new_full", "new_ones", "new_zeros"}},
+    {new_strided, Statics::kValues, {"new_empty_strided"}},
+    {pointwise_sum,
+     Statics::kKinds,
+     {"add.Tensor", "add_.Tensor", "sub.Tensor", "sub_.Tensor", "rsub.Tensor", "copy_"}},
+    {pointwise_product, Statics::kKinds, {"mul.Tensor", "mul_.Tensor"}},
+    {pointwise_linear,
+     Statics::kKinds,
+     {"div.Tensor", "div_.Tensor", "mul.Scalar", "mul_.Scalar", "div.Scalar", "div_.Scalar", "neg", "neg_",
+      "zero_"}},
+    {pointwise,
+     Statics::kKinds,
+     {"add.Scalar", "add_.Scalar", "sub.Scalar", "sub_.Scalar", "rsub.Scalar", "fill_.Scalar",
+      "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow_.Scalar", "div.Tensor_mode", "fmod.Scalar",
+      "remainder.Scalar"}},
+    {pointwise,
+     Statics::kKinds,
+     {"maximum", "minimum", "atan2", "where.self", "masked_fill.Scalar", "masked_fill.Tensor",
+      "masked_fill_.Scalar", "masked_fill_.Tensor", "addcmul", "addcmul_", "addcdiv", "addcdiv_",
+      "lerp.Scalar", "lerp_.Scalar", "lerp.Tensor"}},
+    {pointwise,
+     Statics::kKinds,
+     {"abs", "ceil", "clamp", "clamp_", "clamp_min", "clamp_max", "cos", "erf", "exp", "exp_", "expm1",
+      "floor", "isnan"}},
+    {pointwise, Statics::kKinds, {"log", "log1p", "log2", "logical_not", "reciprocal", "round", "rsqrt"}},
+    {pointwise,
+     Statics::kKinds,
+     {"sgn", "sigmoid", "sigmoid_", "sign", "sin", "sqrt", "sqrt_", "tanh", "tanh_", "trunc"}},
+    {pointwise,
+     Statics::kKinds,
+     {"elu", "gelu", "hardtanh", "leaky_relu", "mish", "relu", "relu_", "silu", "softplus"}},
+    {pointwise,
+     Statics::kKinds,
+     {"elu_backward", "gelu_backward", "hardtanh_backward", "leaky_relu_backward", "sigmoid_backward",
+      "silu_backward", "softplus_backward", "tanh_backward", "threshold_backward"}},
+    {pointwise,
+     Statics::kKinds,
+     {"bitwise_and.Tensor", "bitwise_not", "bitwise_or.Tensor", "logical_and", "logical_and_", "logical_or_",
+      "logical_not_", "logical_or"}},
+    {pointwise,
+     Statics::kKinds,
+     {"eq.Scalar", "eq.Tensor", "ge.Scalar", "ge.Tensor", "gt.Scalar", "gt.Tensor", "le.Scalar", "le.Tensor",
+      "lt.Scalar", "lt.Tensor", "ne.Scalar", "ne.Tensor"}},
+};
+
+}  // namespace
+
+c10::ArrayRef<RuleEntry> pointwise_rules() {
+  return kPointwiseRules;
+}
+
+const std::vector<RuleEntry>& all_rules() {
+  static const std::vector<RuleEntry> kAll = [] {
+    std::vector<RuleEntry> all;
+    for (const auto table : {pointwise_rules(), sum_rules(), shape_rules()})
+      all.insert(all.end(), table.begin(), table.end());
+    return all;
+  }();
+  return kAll;
+}
+
+const RuleEntry* find_rule(std::string_view op) {
+  if (!op.starts_with(kAten)) return nullptr;
+  op.remove_prefix(kAten.size());
+  const auto has_op = [op](const RuleEntry& entry) {
+    return std::ranges::find(entry.ops, op) != entry.ops.end();
+  };
+  const auto found = std::ranges::find_if(all_rules(), has_op);
+  return found == all_rules().end() ? nullptr : &*found;
 }
 
 }  // namespace headroom::torch_runner::dtensor

@@ -4,6 +4,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
 #include "headroom_torch/dtensor/spec.h"
 
 namespace headroom::torch_runner::dtensor {
@@ -67,84 +71,23 @@ enum class Statics : std::uint8_t {
   kKinds,   // presence and type: numbers of any value share a plan
 };
 
+/// A rule serves all operators with the same mathematics and argument positions. Its strategies are of one
+/// mesh dimension; absent operands (None) do not count.
 struct RuleEntry {
-  const char* op;  // "aten::add.Tensor", "aten::mm"
   Rule rule;
-  Statics statics = Statics::kValues;
+  Statics statics;
+  std::initializer_list<std::string_view> ops;  // without kAten: "add.Tensor", "mm"
 };
+inline constexpr std::string_view kAten = "aten::";
 
-/// Returns nullptr without a rule.
-const RuleEntry* find_rule(const std::string& op);
-c10::ArrayRef<RuleEntry> all_rules();
+/// Operators that ATen composes of others need no rule: matmul arrives as mm, mv, dot or bmm.
+const std::vector<RuleEntry>& all_rules();
+c10::ArrayRef<RuleEntry> pointwise_rules();  // operands broadcast
+c10::ArrayRef<RuleEntry> sum_rules();        // a sharded contraction dimension gives Partial(sum)
+c10::ArrayRef<RuleEntry> shape_rules();      // any Partial passes through rearranged dimensions
 
-// Each rule serves all operators with the same mathematics and argument positions. Strategies are of one mesh
-// dimension; absent operands (None) do not count.
-
-// rules.cpp: operands broadcast.
-void pointwise(const Call& call, Sharding& sharding);
-void pointwise_linear(const Call& call, Sharding& sharding);    // f(a x) = a f(x), f(x + y) = f(x) + f(y)
-void pointwise_sum(const Call& call, Sharding& sharding);       // linear in all operands together
-void pointwise_product(const Call& call, Sharding& sharding);   // linear in each operand
-void pointwise_quotient(const Call& call, Sharding& sharding);  // linear in the first operand
-void cast(const Call& call, Sharding& sharding);       // (self, dtype, …): linear between floating types
-void unary_any(const Call& call, Sharding& sharding);  // same values: any placement is kept
-void like(const Call& call, Sharding& sharding);  // a new tensor of the operand's sizes, without its values
-void new_of_sizes(const Call& call, Sharding& sharding);  // (self, size, …), without the operand's values
-void new_strided(const Call& call, Sharding& sharding);   // (self, size, stride, …)
-
-// sum_rules.cpp: products. A sharded contraction dimension gives Partial(sum).
-void mm(const Call& call, Sharding& sharding);
-void addmm(const Call& call, Sharding& sharding);
-void bmm(const Call& call, Sharding& sharding);
-void baddbmm(const Call& call, Sharding& sharding);
-void mv(const Call& call, Sharding& sharding);
-void addmv(const Call& call, Sharding& sharding);
-void dot(const Call& call, Sharding& sharding);
-
-// Reductions over all dimensions (self, …) or some (self, dims, keepdim, …).
-void sum_all(const Call& call, Sharding& sharding);
-void sum_dims(const Call& call, Sharding& sharding);
-void mean_all(const Call& call, Sharding& sharding);
-void mean_dims(const Call& call, Sharding& sharding);
-void max_all(const Call& call, Sharding& sharding);
-void max_dims(const Call& call, Sharding& sharding);
-void min_all(const Call& call, Sharding& sharding);
-void min_dims(const Call& call, Sharding& sharding);
-void extreme_at(const Call& call, Sharding& sharding);           // (self, dim, keepdim) -> values, indices
-void argument_of_extreme(const Call& call, Sharding& sharding);  // (self, dim?, keepdim) -> indices
-void item(const Call& call, Sharding& sharding);                 // a number, equal on every rank
-
-// Normalizations.
-void softmax(const Call& call, Sharding& sharding);           // (self, dim, …)
-void softmax_backward(const Call& call, Sharding& sharding);  // (gradient, output, dim, …)
-void layer_norm(const Call& call, Sharding& sharding);
-void layer_norm_backward(const Call& call, Sharding& sharding);
-
-// shape_rules.cpp: reads and writes by index.
-void gather(const Call& call, Sharding& sharding);
-void scatter(const Call& call, Sharding& sharding);
-void scatter_value(const Call& call, Sharding& sharding);
-void scatter_add(const Call& call, Sharding& sharding);
-void embedding(const Call& call, Sharding& sharding);
-void embedding_backward(const Call& call, Sharding& sharding);
-
-// Rearranged dimensions; any Partial passes through.
-void view(const Call& call, Sharding& sharding);          // (self, size)
-void view_strided(const Call& call, Sharding& sharding);  // (self, size, stride)
-void expand(const Call& call, Sharding& sharding);
-void transpose(const Call& call, Sharding& sharding);  // (self, dim0, dim1)
-void transpose_2d(const Call& call, Sharding& sharding);
-void permute(const Call& call, Sharding& sharding);
-void flip(const Call& call, Sharding& sharding);
-void unsqueeze(const Call& call, Sharding& sharding);
-void squeeze(const Call& call, Sharding& sharding);
-void squeeze_dim(const Call& call, Sharding& sharding);
-void select(const Call& call, Sharding& sharding);
-void select_backward(const Call& call, Sharding& sharding);
-void slice(const Call& call, Sharding& sharding);
-void slice_backward(const Call& call, Sharding& sharding);
-void cat(const Call& call, Sharding& sharding);
-void stack(const Call& call, Sharding& sharding);
+/// Returns nullptr without a rule. `op`: "aten::add.Tensor".
+const RuleEntry* find_rule(std::string_view op);
 
 /// Negative dimensions count from the end. Throws Error out of range.
 int wrapped_dim(std::int64_t dim, int dims);

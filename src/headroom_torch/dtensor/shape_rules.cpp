@@ -98,7 +98,7 @@ void add_shards_beside(const Call& call, Sharding& sharding, int along) {
 /// Indices are replicated, values read or written are partial.
 void add_picked_partials(const Call& call, Sharding& sharding, bool linear_only) {
   for_each_partial(call, [&](ReduceOp op) {
-    if (linear_only && op != ReduceOp::kSum && op != ReduceOp::kAvg) return;
+    if (linear_only && !is_linear(op)) return;
     Strategy strategy{{Partial(op), Replicate()}, {Partial(op)}};
     if (call.operands.size() == 3) strategy.operands.push_back(Partial(op));
     sharding.strategies.push_back(std::move(strategy));
@@ -122,7 +122,8 @@ void swapped(const Call& call, Sharding& sharding, int one, int other) {
 }
 
 /// (gradient, input_sizes, dim, …): gradient of an operator that cut or removed dimension `dim`.
-void scattered(const Call& call, Sharding& sharding, bool stays) {
+template <bool stays>
+void scattered(const Call& call, Sharding& sharding) {
   const Sizes sizes = call.integers(1);
   const int cut = call.dim(2, static_cast<int>(sizes.size()));
   sharding.results.push_back(sizes);
@@ -140,8 +141,7 @@ void joined(const Call& call, Sharding& sharding, int dims, int along, bool adde
   add_partials(call, sharding, false);
 }
 
-}  // namespace
-
+// (self, size)
 void view(const Call& call, Sharding& sharding) {
   sharding.results.push_back(with_inferred(call.integers(1), product(call.operand(0).sizes)));
   sharding.sizes_argument = 1;
@@ -150,6 +150,7 @@ void view(const Call& call, Sharding& sharding) {
   add_partials(call, sharding, false);
 }
 
+// (self, size, stride)
 void view_strided(const Call& call, Sharding& sharding) {
   view(call, sharding);
   sharding.strides_argument = 2;
@@ -173,6 +174,7 @@ void expand(const Call& call, Sharding& sharding) {
   add_placed_shards(call, sharding, places);
 }
 
+// (self, dim0, dim1)
 void transpose(const Call& call, Sharding& sharding) {
   const int dims = call.operand(0).dims();
   swapped(call, sharding, call.dim(1, dims), call.dim(2, dims));
@@ -260,13 +262,6 @@ void slice(const Call& call, Sharding& sharding) {
   add_placed_shards(call, sharding, places_without(self.dims(), cut, true));
 }
 
-void select_backward(const Call& call, Sharding& sharding) {
-  scattered(call, sharding, false);
-}
-void slice_backward(const Call& call, Sharding& sharding) {
-  scattered(call, sharding, true);
-}
-
 void cat(const Call& call, Sharding& sharding) {
   const Operand& first = call.operand(0);
   const int along = call.dim(1, first.dims());
@@ -302,17 +297,16 @@ void gather(const Call& call, Sharding& sharding) {
   add_picked_partials(call, sharding, false);
 }
 
-// (self, dim, index, source)
-void scatter(const Call& call, Sharding& sharding) {
-  sharding.results.push_back(sizes_of(call.operand(0)));
-  add_shards_beside(call, sharding, call.dim(1, call.operand(0).dims()));
-  add_picked_partials(call, sharding, false);
-}
-
 // (self, dim, index, value)
 void scatter_value(const Call& call, Sharding& sharding) {
   sharding.results.push_back(sizes_of(call.operand(0)));
   add_shards_beside(call, sharding, call.dim(1, call.operand(0).dims()));
+}
+
+// (self, dim, index, source)
+void scatter(const Call& call, Sharding& sharding) {
+  scatter_value(call, sharding);
+  add_picked_partials(call, sharding, false);
 }
 
 // (self, dim, index, source)
@@ -356,6 +350,37 @@ void embedding_backward(const Call& call, Sharding& sharding) {
     sharding.strategies.push_back({{Shard(dim), Shard(dim)}, {Partial()}});
   }
   add_picked_partials(call, sharding, true);
+}
+
+const RuleEntry kShapeRules[] = {
+    {gather, Statics::kValues, {"gather"}},
+    {scatter, Statics::kValues, {"scatter.src", "scatter_.src"}},
+    {scatter_value, Statics::kValues, {"scatter.value", "scatter_.value"}},
+    {scatter_add, Statics::kValues, {"scatter_add", "scatter_add_"}},
+    {embedding, Statics::kValues, {"embedding"}},
+    {embedding_backward, Statics::kValues, {"embedding_dense_backward"}},
+    {view, Statics::kValues, {"view", "_unsafe_view"}},
+    {view_strided, Statics::kValues, {"_reshape_alias"}},
+    {expand, Statics::kValues, {"expand"}},
+    {transpose, Statics::kValues, {"transpose.int"}},
+    {transpose_2d, Statics::kValues, {"t"}},
+    {permute, Statics::kValues, {"permute"}},
+    {flip, Statics::kValues, {"flip"}},
+    {unsqueeze, Statics::kValues, {"unsqueeze"}},
+    {squeeze, Statics::kValues, {"squeeze"}},
+    {squeeze_dim, Statics::kValues, {"squeeze.dim"}},
+    {select, Statics::kValues, {"select.int"}},
+    {scattered<false>, Statics::kValues, {"select_backward"}},
+    {slice, Statics::kValues, {"slice.Tensor"}},
+    {scattered<true>, Statics::kValues, {"slice_backward"}},
+    {cat, Statics::kValues, {"cat"}},
+    {stack, Statics::kValues, {"stack"}},
+};
+
+}  // namespace
+
+c10::ArrayRef<RuleEntry> shape_rules() {
+  return kShapeRules;
 }
 
 }  // namespace headroom::torch_runner::dtensor

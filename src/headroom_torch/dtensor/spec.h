@@ -12,6 +12,10 @@ namespace headroom::torch_runner::dtensor {
 
 enum class ReduceOp : std::uint8_t { kSum, kAvg, kMax, kMin, kProduct };
 
+constexpr bool is_linear(ReduceOp op) {
+  return op == ReduceOp::kSum || op == ReduceOp::kAvg;
+}
+
 /// Rank r holds the r-th chunk of `dim` as at::chunk cuts it: ceil(size / n) each, the last ones less or
 /// nothing.
 struct Shard {

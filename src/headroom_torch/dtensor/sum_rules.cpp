@@ -41,7 +41,7 @@ class ProductRule {
       }
     }
     for_each_partial(call_, [&](ReduceOp op) {
-      if (op != ReduceOp::kSum && op != ReduceOp::kAvg) return;
+      if (!is_linear(op)) return;
       for (std::size_t factor = 0; factor < 2; ++factor) sharding.strategies.push_back(partial(op, factor));
     });
   }
@@ -107,11 +107,16 @@ class ProductRule {
   std::array<std::int64_t, kLetters.size()> sizes_ = {-1, -1, -1, -1};
 };
 
-void apply(const Product& product, const Call& call, Sharding& sharding) {
+template <const Product& product>
+void contraction(const Call& call, Sharding& sharding) {
   const ProductRule rule(product, call);
   sharding.results.push_back(rule.result_sizes());
   rule.add_strategies(sharding);
 }
+
+constexpr Product kMm{{"mk", "kn"}, "mn"}, kAddmm{{"mk", "kn"}, "mn", true};
+constexpr Product kBmm{{"bmk", "bkn"}, "bmn"}, kBaddbmm{{"bmk", "bkn"}, "bmn", true};
+constexpr Product kMv{{"mk", "k"}, "m"}, kAddmv{{"mk", "k"}, "m", true}, kDot{{"k", "k"}, ""};
 
 /// As bits; all if `argument` is None or empty, as in ATen.
 std::uint64_t reduced_dims(const Call& call, std::size_t argument) {
@@ -159,23 +164,16 @@ constexpr Combination kMean{ReduceOp::kAvg, Condition::kEven};
 constexpr Combination kMax{ReduceOp::kMax, Condition::kNonEmpty};
 constexpr Combination kMin{ReduceOp::kMin, Condition::kNonEmpty};
 
-/// A maximum of partial maxima is a partial maximum.
-void add_own_partial(const Call& call, Sharding& sharding, ReduceOp own) {
+/// Over all dimensions (self, …) or some (self, dims, keepdim, …).
+template <const Combination& combination, bool of_dims>
+void reduction(const Call& call, Sharding& sharding) {
+  const std::uint64_t reduced = of_dims ? reduced_dims(call, 1) : kAll;
+  reduce(call, sharding, reduced, of_dims && call.flag(2), 1, combination);
+  if (is_linear(combination.op)) return add_partials(call, sharding, true);
+  // A maximum of partial maxima is a partial maximum.
   for_each_partial(call, [&](ReduceOp op) {
-    if (op == own) add_uniform(call, sharding, Partial(op), Partial(op));
+    if (op == combination.op) add_uniform(call, sharding, Partial(op), Partial(op));
   });
-}
-
-void linear(const Call& call, Sharding& sharding, std::uint64_t reduced, bool keep,
-            const Combination& combination) {
-  reduce(call, sharding, reduced, keep, 1, combination);
-  add_partials(call, sharding, true);
-}
-
-void extreme(const Call& call, Sharding& sharding, std::uint64_t reduced, bool keep,
-             const Combination& combination) {
-  reduce(call, sharding, reduced, keep, 1, combination);
-  add_own_partial(call, sharding, combination.op);
 }
 
 /// Places `count` operands from `first` on; the others (weights) are replicated.
@@ -187,66 +185,21 @@ Strategy rows(const Call& call, std::size_t first, std::size_t count, Placement 
   return strategy;
 }
 
-}  // namespace
-
-void mm(const Call& call, Sharding& sharding) {
-  apply({{"mk", "kn"}, "mn"}, call, sharding);
-}
-void addmm(const Call& call, Sharding& sharding) {
-  apply({{"mk", "kn"}, "mn", true}, call, sharding);
-}
-void bmm(const Call& call, Sharding& sharding) {
-  apply({{"bmk", "bkn"}, "bmn"}, call, sharding);
-}
-void baddbmm(const Call& call, Sharding& sharding) {
-  apply({{"bmk", "bkn"}, "bmn", true}, call, sharding);
-}
-void mv(const Call& call, Sharding& sharding) {
-  apply({{"mk", "k"}, "m"}, call, sharding);
-}
-void addmv(const Call& call, Sharding& sharding) {
-  apply({{"mk", "k"}, "m", true}, call, sharding);
-}
-void dot(const Call& call, Sharding& sharding) {
-  apply({{"k", "k"}, ""}, call, sharding);
-}
-
-void sum_all(const Call& call, Sharding& sharding) {
-  linear(call, sharding, kAll, false, kSum);
-}
-void sum_dims(const Call& call, Sharding& sharding) {
-  linear(call, sharding, reduced_dims(call, 1), call.flag(2), kSum);
-}
-void mean_all(const Call& call, Sharding& sharding) {
-  linear(call, sharding, kAll, false, kMean);
-}
-void mean_dims(const Call& call, Sharding& sharding) {
-  linear(call, sharding, reduced_dims(call, 1), call.flag(2), kMean);
-}
-void max_all(const Call& call, Sharding& sharding) {
-  extreme(call, sharding, kAll, false, kMax);
-}
-void max_dims(const Call& call, Sharding& sharding) {
-  extreme(call, sharding, reduced_dims(call, 1), call.flag(2), kMax);
-}
-void min_all(const Call& call, Sharding& sharding) {
-  extreme(call, sharding, kAll, false, kMin);
-}
-void min_dims(const Call& call, Sharding& sharding) {
-  extreme(call, sharding, reduced_dims(call, 1), call.flag(2), kMin);
-}
-
+/// (self, dim, keepdim) -> values, indices
 void extreme_at(const Call& call, Sharding& sharding) {
   reduce(call, sharding, reduced_dims(call, 1), call.flag(2), 2, std::nullopt);
 }
 
+/// (self, dim?, keepdim) -> indices
 void argument_of_extreme(const Call& call, Sharding& sharding) {
   const std::uint64_t reduced = call.arguments[1].isNone() ? kAll : reduced_dims(call, 1);
   reduce(call, sharding, reduced, call.flag(2), 1, std::nullopt);
 }
 
-void item(const Call&, Sharding&) {}  // all replicated is always a strategy
+/// A number, equal on every rank: all replicated is always a strategy.
+void item(const Call&, Sharding&) {}
 
+/// (self, dim, …)
 void softmax(const Call& call, Sharding& sharding) {
   const Operand& self = call.operand(0);
   const int whole = call.dim(1, self.dims());
@@ -256,6 +209,7 @@ void softmax(const Call& call, Sharding& sharding) {
   }
 }
 
+/// (gradient, output, dim, …)
 void softmax_backward(const Call& call, Sharding& sharding) {
   const Operand& gradient = call.operand(0);
   const int whole = call.dim(2, gradient.dims());
@@ -294,6 +248,37 @@ void layer_norm_backward(const Call& call, Sharding& sharding) {
                                                 // without rows
     sharding.strategies.push_back(std::move(strategy));
   }
+}
+
+const RuleEntry kSumRules[] = {
+    {contraction<kMm>, Statics::kKinds, {"mm"}},
+    {contraction<kAddmm>, Statics::kKinds, {"addmm"}},
+    {contraction<kBmm>, Statics::kKinds, {"bmm"}},
+    {contraction<kBaddbmm>, Statics::kKinds, {"baddbmm"}},
+    {contraction<kMv>, Statics::kKinds, {"mv"}},
+    {contraction<kAddmv>, Statics::kKinds, {"addmv"}},
+    {contraction<kDot>, Statics::kKinds, {"dot"}},
+    {reduction<kSum, false>, Statics::kValues, {"sum"}},
+    {reduction<kSum, true>, Statics::kValues, {"sum.dim_IntList"}},
+    {reduction<kMean, false>, Statics::kValues, {"mean"}},
+    {reduction<kMean, true>, Statics::kValues, {"mean.dim"}},
+    {reduction<kMax, false>, Statics::kValues, {"max"}},
+    {reduction<kMax, true>, Statics::kValues, {"amax"}},
+    {reduction<kMin, false>, Statics::kValues, {"min"}},
+    {reduction<kMin, true>, Statics::kValues, {"amin"}},
+    {extreme_at, Statics::kValues, {"max.dim", "min.dim"}},
+    {argument_of_extreme, Statics::kValues, {"argmax", "argmin"}},
+    {item, Statics::kValues, {"_local_scalar_dense"}},
+    {softmax, Statics::kValues, {"_softmax", "_log_softmax", "cumsum"}},
+    {softmax_backward, Statics::kValues, {"_softmax_backward_data", "_log_softmax_backward_data"}},
+    {layer_norm, Statics::kValues, {"native_layer_norm"}},
+    {layer_norm_backward, Statics::kValues, {"native_layer_norm_backward"}},
+};
+
+}  // namespace
+
+c10::ArrayRef<RuleEntry> sum_rules() {
+  return kSumRules;
 }
 
 }  // namespace headroom::torch_runner::dtensor
