@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 #include <ATen/ScalarOps.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -15,37 +14,25 @@
 #include <chrono>
 #include <numeric>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "headroom/base/error.h"
 #include "headroom_torch/dtensor/connection.h"
 #include "headroom_torch/tensors/libtorch.h"
 
+// Since 2.0 c10d::Reducer takes a ProcessGroup, not our groups' backend, and its constructor varies.
+#if HEADROOM_TORCH_HAS_GLOO && !HEADROOM_TORCH_AT_LEAST(2, 0) && \
+    __has_include(<torch/csrc/distributed/c10d/reducer.hpp>)
+#define HEADROOM_TORCH_HAS_REDUCER 1
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+#else
+#define HEADROOM_TORCH_HAS_REDUCER 0
+#endif
+
 namespace headroom::torch_runner {
 namespace {
 
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
-
-[[noreturn]] void refuse(const dtensor::Group& group, const char* what, const std::exception& error) {
-  throw Error(fmt::format("{} over the ranks {} failed or took more than {} ms on rank {}: {}", what,
-                          fmt::join(group.ranks, ", "), group.timeout.count(),
-                          group.ranks[static_cast<std::size_t>(group.index)], failure_text(error)));
-}
-
-template <typename Start>
-void call(const dtensor::Group& group, const char* what, const char* op, const at::Tensor& data,
-          Start&& start) {
-  if (group.size() == 1) return;
-  dtensor::ScopedRingEntry note(group, op, at::toString(data.scalar_type()), data.numel(), data.numel());
-  try {
-    const auto work = start(*group.connection->backend);
-    note.started();
-    work->wait();
-    if (!group.device.is_cpu()) dtensor::await_device(group.device);
-    note.completed();
-  } catch (const std::exception& error) {
-    refuse(group, what, error);
-  }
-}
 
 at::Tensor tensor_over(std::vector<std::int64_t>& numbers) {
   return at::from_blob(numbers.data(), {static_cast<std::int64_t>(numbers.size())}, at::kLong);
@@ -298,7 +285,7 @@ void PendingCall::wait(const dtensor::Group& group, const char* what) {
   try {
     work->wait();
   } catch (const std::exception& error) {
-    refuse(group, what, error);
+    dtensor::refuse_call(group, what, error);
   }
 }
 
@@ -330,7 +317,7 @@ PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat) {
     }
     pending.state_ = state;
   } catch (const std::exception& error) {
-    refuse(group, "the reduction of gradients", error);
+    dtensor::refuse_call(group, "the reduction of gradients", error);
   }
   return pending;
 }
@@ -342,8 +329,10 @@ void rank_barrier(const dtensor::Group& group) {
 
 void broadcast_from_first(const dtensor::Group& group, at::Tensor tensor) {
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  call(group, "a broadcast", "broadcast", tensors[0],
-       [&](CollectiveBackend& backend) { return backend.broadcast(tensors, {}); });
+  if (group.size() == 1) return;
+  dtensor::run_collective(
+      group, "broadcast", tensors[0], tensors[0],
+      [&](CollectiveBackend& backend) { return backend.broadcast(tensors, {}); }, true);
 }
 
 void broadcast_from_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
@@ -358,8 +347,10 @@ void all_reduce_max(const dtensor::Group& group, std::vector<std::int64_t>& numb
   std::vector<at::Tensor> tensors{host.to(group.device)};
   c10d::AllreduceOptions options;
   options.reduceOp = c10d::ReduceOp::MAX;
-  call(group, "an all-reduce", "all_reduce", tensors[0],
-       [&](CollectiveBackend& backend) { return backend.allreduce(tensors, options); });
+  if (group.size() == 1) return;
+  dtensor::run_collective(
+      group, "all_reduce", tensors[0], tensors[0],
+      [&](CollectiveBackend& backend) { return backend.allreduce(tensors, options); }, true);
   if (!tensors[0].is_same(host)) host.copy_(tensors[0]);
 }
 
@@ -396,5 +387,64 @@ std::unique_ptr<GradientReducer> bucket_reducer(const std::vector<Parameter>& pa
                                                 dtensor::Group group, std::int64_t bucket_bytes) {
   return std::make_unique<BucketReducer>(parameters, std::move(group), bucket_bytes);
 }
+
+#if HEADROOM_TORCH_HAS_REDUCER
+
+namespace {
+
+class C10dReducer final : public GradientReducer {
+ public:
+  C10dReducer(const std::vector<Parameter>& parameters, dtensor::Group group, std::int64_t bucket_bytes)
+      : group_(std::move(group)) {
+    std::vector<at::Tensor> values;
+    std::unordered_map<std::size_t, std::string> names;
+    for (const Parameter& parameter : parameters) {
+      names[values.size()] = parameter.name;
+      values.push_back(parameter.value);
+    }
+    const std::vector<bool> sparse(values.size(), false);
+    const auto most = static_cast<std::size_t>(bucket_bytes);
+    const std::size_t first = std::min<std::size_t>(c10d::kDefaultFirstBucketBytes, most);
+    auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(values, {first, most}, sparse);
+    // As DistributedDataParallel does.
+    std::ranges::reverse(buckets);
+    std::ranges::reverse(limits);
+    reducer_ =
+        std::make_unique<c10d::Reducer>(values, buckets, limits, group_.connection->backend, sparse,
+                                        bucket_bytes, false, true, names, static_cast<std::int64_t>(first));
+  }
+
+  void begin(Reduction reduction) override {
+    reducer_->rebuild_buckets();
+    reducer_->prepare_for_forward();
+    if (reduction == Reduction::kAverage) reducer_->prepare_for_backward({});
+  }
+  void finish() override {}  // backward() has waited
+  std::vector<BucketTimes> times(const WorkClock& /*clock*/) override { return {}; }
+  std::vector<std::string> unused() const override { return {}; }
+
+ private:
+  dtensor::Group group_;
+  std::unique_ptr<c10d::Reducer> reducer_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& parameters, dtensor::Group group,
+                                              std::int64_t bucket_bytes) {
+  if (group.size() == 1) throw Error("c10d's reducer needs at least 2 ranks: leave --reducer out");
+  return std::make_unique<C10dReducer>(parameters, std::move(group), bucket_bytes);
+}
+
+#else
+
+std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& /*parameters*/,
+                                              dtensor::Group /*group*/, std::int64_t /*bucket_bytes*/) {
+  throw Error(fmt::format(
+      "c10d's reducer is not available with libtorch {}, only with 1.13 and gloo: leave --reducer out",
+      kTorchVersion));
+}
+
+#endif
 
 }  // namespace headroom::torch_runner

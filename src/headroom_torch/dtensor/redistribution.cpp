@@ -9,20 +9,6 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-template <typename Start>
-void finish(const Group& group, const char* what, const at::Tensor& in, const at::Tensor& out,
-            Start&& start) {
-  ScopedRingEntry note(group, what, at::toString(in.scalar_type()), in.numel(), out.numel());
-  try {
-    const auto work = start();
-    note.started();
-    work->wait();
-    note.completed();
-  } catch (const std::exception& error) {
-    refuse_call(group, what, error);
-  }
-}
-
 at::Tensor with_first(const at::Tensor& tensor, int dim) {
   return tensor.movedim(dim, 0).contiguous();
 }
@@ -44,8 +30,9 @@ at::Tensor exchange(const Group& group, const at::Tensor& from, std::vector<std:
   for (const std::int64_t count : received) total += count;
   at::Tensor bytes = bytes_of(from);
   at::Tensor to = at::empty({total}, bytes.options());
-  finish(group, "all_to_all", bytes, to,
-         [&] { return group.connection->backend->alltoall_base(to, bytes, received, sent); });
+  run_collective(group, "all_to_all", bytes, to, [&](CollectiveBackend& backend) {
+    return backend.alltoall_base(to, bytes, received, sent);
+  });
   return to;
 }
 
@@ -125,8 +112,7 @@ at::Tensor change(const Step& step, const at::Tensor& part, Placement from, Plac
 }
 
 bool commute(ReduceOp a, ReduceOp b) {
-  const auto linear = [](ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kAvg; };
-  return a == b || (linear(a) && linear(b));
+  return a == b || (is_linear(a) && is_linear(b));
 }
 
 /// True if `inner` must be gathered before an outer dimension changes: both cut the same tensor dimension, or
@@ -167,8 +153,8 @@ at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std:
   std::vector<std::vector<at::Tensor>> pieces{all.chunk(group.size())};
   std::vector<at::Tensor> sent{bytes};
   if (most > 0)
-    finish(group, "all_gather", bytes, all,
-           [&] { return group.connection->backend->allgather(pieces, sent); });
+    run_collective(group, "all_gather", bytes, all,
+                   [&](CollectiveBackend& backend) { return backend.allgather(pieces, sent); });
   std::vector<std::int64_t> sizes = mine.sizes().vec();
   sizes[0] = whole;
   return all.narrow(0, 0, whole * row).view(mine.scalar_type()).view(sizes).movedim(0, dim).contiguous();
@@ -181,8 +167,8 @@ at::Tensor all_reduce(const Group& group, const at::Tensor& part, ReduceOp op) {
   c10d::AllreduceOptions options;
   options.reduceOp = backend_op(op);
   if (part.numel() > 0)
-    finish(group, "all_reduce", part, part,
-           [&] { return group.connection->backend->allreduce(reduced, options); });
+    run_collective(group, "all_reduce", part, part,
+                   [&](CollectiveBackend& backend) { return backend.allreduce(reduced, options); });
   if (op == ReduceOp::kAvg) reduced[0].div_(group.size());
   return reduced[0].to(type);
 }

@@ -99,25 +99,16 @@ void ScopedRingEntry::completed() {
 }
 
 void refuse_call(const Group& group, std::string_view what, const std::exception& error) {
-  const std::string text = error.what();
   throw Error(fmt::format(
       "{} over {} (ranks {}; this is rank {}) failed or took more than {} ms: {}; check that each of these "
       "ranks runs and calls the same operators in the same order",
       what, group.name, fmt::join(group.ranks, ", "), group.ranks[static_cast<std::size_t>(group.index)],
-      group.timeout.count(), text.substr(0, text.find('\n'))));
+      group.timeout.count(), first_line(error.what())));
 }
 
 void barrier(const Group& group) {
   if (group.size() < 2) return;
-  ScopedRingEntry note(group, "barrier", "", 0, 0);
-  try {
-    const auto work = group.connection->backend->barrier({});
-    note.started();
-    work->wait();
-    note.completed();
-  } catch (const std::exception& error) {
-    refuse_call(group, "barrier", error);
-  }
+  run_collective(group, "barrier", {}, {}, [](CollectiveBackend& backend) { return backend.barrier({}); });
 }
 
 World::World(const WorldOptions& options) : options_(options) {}
