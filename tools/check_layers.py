@@ -40,10 +40,10 @@ PARTS = {
     "headroom_native": {
         ".": "*", "kernels": "", "limits": "kernels", "llm": "kernels", "peers": "kernels", "gpt_fast": "kernels peers"},
     "headroom_torch": {
-        "absent_headers": "", "tensors": "", "calls": "tensors", "gpt_fast": "tensors", "llm": "tensors", "nccl": "tensors",
+        "absent_headers": "", "tensors": "", "calls": "tensors", "llm": "tensors", "nccl": "tensors",
         "modules": "calls tensors", "dtensor": "nccl tensors", "ranks": "dtensor tensors",
         "collectives": "dtensor ranks tensors", "dispatch": "dtensor ranks tensors",
-        "ddp": "calls dtensor nccl ranks tensors", ".": "calls gpt_fast llm modules nccl ranks tensors", "cuda": ". tensors"},
+        "ddp": "calls dtensor nccl ranks tensors", ".": "calls llm modules nccl ranks tensors", "cuda": ". tensors"},
     "headroom_cuda": {
         ".": "*", "kernels": "", "device": "kernels", "limits": "device", "sm90a": "limits", "peers": "device kernels",
         "llm": "device kernels", "gpt_fast": "device kernels peers"},
