@@ -17,14 +17,30 @@
 namespace headroom::torch_runner {
 namespace {
 
+at::Generator seeded(std::uint64_t seed) {
+  return at::detail::createCPUGenerator(seed);
+}
+
 class LayerMaker {
  public:
-  LayerMaker(std::vector<Parameter>& parameters, std::vector<at::Tensor>& buffers, std::uint64_t seed);
+  LayerMaker(std::vector<Parameter>& parameters, std::vector<at::Tensor>& buffers, std::uint64_t seed)
+      : parameters_(parameters), buffers_(buffers), generator_(seeded(seed)) {}
 
-  at::Tensor add(const std::string& name, at::Tensor value);
-  at::Tensor buffer(at::Tensor value);
-  at::Tensor normal(const std::string& name, at::IntArrayRef sizes, double deviation);
-  at::Tensor uniform(const std::string& name, at::IntArrayRef sizes, double bound);
+  at::Tensor add(const std::string& name, at::Tensor value) {
+    value.requires_grad_(true);
+    parameters_.push_back({name, value});
+    return value;
+  }
+  at::Tensor buffer(at::Tensor value) {
+    buffers_.push_back(value);
+    return value;
+  }
+  at::Tensor normal(const std::string& name, at::IntArrayRef sizes, double deviation) {
+    return add(name, at::randn(sizes, generator_, at::TensorOptions(at::kFloat)).mul_(deviation));
+  }
+  at::Tensor uniform(const std::string& name, at::IntArrayRef sizes, double bound) {
+    return add(name, at::rand(sizes, generator_, at::TensorOptions(at::kFloat)).sub_(0.5).mul_(2 * bound));
+  }
 
  private:
   std::vector<Parameter>& parameters_;
@@ -36,9 +52,16 @@ class LayerMaker {
 struct Convolution {
   Convolution() = default;
   Convolution(LayerMaker& maker, const std::string& name, std::int64_t in, std::int64_t out,
-              std::int64_t kernel, std::int64_t stride, std::int64_t groups = 1);
+              std::int64_t kernel, std::int64_t stride_, std::int64_t groups_ = 1)
+      : stride(stride_), padding(kernel / 2), groups(groups_) {
+    // Kaiming's initialisation by fan-out, as in torchvision's ResNet.
+    const double deviation = std::sqrt(2.0 / static_cast<double>(out * kernel * kernel));
+    weight = maker.normal(name + ".weight", {out, in / groups, kernel, kernel}, deviation);
+  }
   /// [n, in, h, w] -> [n, out, h', w'], padded by half the kernel.
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const at::Tensor& x) const {
+    return at::conv2d(x, weight, {}, {stride, stride}, {padding, padding}, {1, 1}, groups);
+  }
 
   at::Tensor weight;
   std::int64_t stride = 1, padding = 0, groups = 1;
@@ -46,15 +69,25 @@ struct Convolution {
 
 struct BatchNorm {
   BatchNorm() = default;
-  BatchNorm(LayerMaker& maker, const std::string& name, std::int64_t channels);
-  at::Tensor operator()(const at::Tensor& x, bool training) const;
+  BatchNorm(LayerMaker& maker, const std::string& name, std::int64_t channels)
+      : weight(maker.add(name + ".weight", at::ones({channels}, at::kFloat))),
+        bias(maker.add(name + ".bias", at::zeros({channels}, at::kFloat))),
+        mean(maker.buffer(at::zeros({channels}, at::kFloat))),
+        variance(maker.buffer(at::ones({channels}, at::kFloat))) {}
+  at::Tensor operator()(const at::Tensor& x, bool training) const {
+    return at::batch_norm(x, weight, bias, mean, variance, training, 0.1, 1e-5, true);
+  }
 
   at::Tensor weight, bias, mean, variance;
 };
 
 struct Linear {
   Linear() = default;
-  Linear(LayerMaker& maker, const std::string& name, std::int64_t in, std::int64_t out);
+  Linear(LayerMaker& maker, const std::string& name, std::int64_t in, std::int64_t out) {
+    const double bound = 1 / std::sqrt(static_cast<double>(in));
+    weight = maker.uniform(name + ".weight", {out, in}, bound);
+    bias = maker.uniform(name + ".bias", {out}, bound);
+  }
   /// [..., in] -> [..., out].
   at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
 
@@ -63,7 +96,9 @@ struct Linear {
 
 struct LayerNorm {
   LayerNorm() = default;
-  LayerNorm(LayerMaker& maker, const std::string& name, std::int64_t size);
+  LayerNorm(LayerMaker& maker, const std::string& name, std::int64_t size)
+      : weight(maker.add(name + ".weight", at::ones({size}, at::kFloat))),
+        bias(maker.add(name + ".bias", at::zeros({size}, at::kFloat))) {}
   at::Tensor operator()(const at::Tensor& x) const { return at::layer_norm(x, weight.sizes(), weight, bias); }
 
   at::Tensor weight, bias;
@@ -72,10 +107,7 @@ struct LayerNorm {
 constexpr std::int64_t kMlpWidth = 1024, kMlpClasses = 1000;
 constexpr int kHidden = 4;
 
-at::Generator seeded(std::uint64_t seed) {
-  return at::detail::createCPUGenerator(seed);
-}
-
+/// Hidden layers have ReLU.
 class Mlp final : public Model {
  public:
   explicit Mlp(std::uint64_t seed) {
@@ -156,6 +188,8 @@ class Block {
   std::optional<Stage> projection_;
 };
 
+/// torchvision's residual networks: He et al., "Deep residual learning for image recognition" (2015), with
+/// the stride in the 3x3 convolution; Xie et al., "Aggregated residual transformations" (2016).
 class ResNet final : public Model {
  public:
   ResNet(const Shape& shape, std::uint64_t seed) {
@@ -233,6 +267,7 @@ class Layer {
   Linear inner_, outer_;
 };
 
+/// A causal language model with pre-norm layers, GELU, learned positions and an untied head.
 class Transformer final : public Model {
  public:
   explicit Transformer(std::uint64_t seed) {
@@ -264,100 +299,29 @@ class Transformer final : public Model {
   Linear head_;
 };
 
-LayerMaker::LayerMaker(std::vector<Parameter>& parameters, std::vector<at::Tensor>& buffers,
-                       std::uint64_t seed)
-    : parameters_(parameters), buffers_(buffers), generator_(seeded(seed)) {}
-
-at::Tensor LayerMaker::buffer(at::Tensor value) {
-  buffers_.push_back(value);
-  return value;
+template <Shape shape>
+std::unique_ptr<Model> resnet(std::uint64_t seed) {
+  return std::make_unique<ResNet>(shape, seed);
 }
 
-at::Tensor LayerMaker::add(const std::string& name, at::Tensor value) {
-  value.requires_grad_(true);
-  parameters_.push_back({name, value});
-  return value;
-}
-
-at::Tensor LayerMaker::normal(const std::string& name, at::IntArrayRef sizes, double deviation) {
-  return add(name, at::randn(sizes, generator_, at::TensorOptions(at::kFloat)).mul_(deviation));
-}
-
-at::Tensor LayerMaker::uniform(const std::string& name, at::IntArrayRef sizes, double bound) {
-  return add(name, at::rand(sizes, generator_, at::TensorOptions(at::kFloat)).sub_(0.5).mul_(2 * bound));
-}
-
-Convolution::Convolution(LayerMaker& maker, const std::string& name, std::int64_t in, std::int64_t out,
-                         std::int64_t kernel, std::int64_t stride_, std::int64_t groups_)
-    : stride(stride_), padding(kernel / 2), groups(groups_) {
-  // Kaiming's initialisation by fan-out, as in torchvision's ResNet.
-  const double deviation = std::sqrt(2.0 / static_cast<double>(out * kernel * kernel));
-  weight = maker.normal(name + ".weight", {out, in / groups, kernel, kernel}, deviation);
-}
-
-at::Tensor Convolution::operator()(const at::Tensor& x) const {
-  return at::conv2d(x, weight, {}, {stride, stride}, {padding, padding}, {1, 1}, groups);
-}
-
-BatchNorm::BatchNorm(LayerMaker& maker, const std::string& name, std::int64_t channels)
-    : weight(maker.add(name + ".weight", at::ones({channels}, at::kFloat))),
-      bias(maker.add(name + ".bias", at::zeros({channels}, at::kFloat))),
-      mean(maker.buffer(at::zeros({channels}, at::kFloat))),
-      variance(maker.buffer(at::ones({channels}, at::kFloat))) {}
-
-at::Tensor BatchNorm::operator()(const at::Tensor& x, bool training) const {
-  return at::batch_norm(x, weight, bias, mean, variance, training, 0.1, 1e-5, true);
-}
-
-Linear::Linear(LayerMaker& maker, const std::string& name, std::int64_t in, std::int64_t out) {
-  const double bound = 1 / std::sqrt(static_cast<double>(in));
-  weight = maker.uniform(name + ".weight", {out, in}, bound);
-  bias = maker.uniform(name + ".bias", {out}, bound);
-}
-
-LayerNorm::LayerNorm(LayerMaker& maker, const std::string& name, std::int64_t size)
-    : weight(maker.add(name + ".weight", at::ones({size}, at::kFloat))),
-      bias(maker.add(name + ".bias", at::zeros({size}, at::kFloat))) {}
-
-/// 1024 inputs, four hidden layers of 1024 with ReLU, 1000 classes.
-std::unique_ptr<Model> mlp(std::uint64_t seed) {
-  return std::make_unique<Mlp>(seed);
-}
-
-// torchvision's residual networks, 1000 classes: He et al., "Deep residual learning for image recognition"
-// (2015), with the stride in the 3x3 convolution; Xie et al., "Aggregated residual transformations" (2016).
-std::unique_ptr<Model> resnet18(std::uint64_t seed) {
-  return std::make_unique<ResNet>(Shape{{2, 2, 2, 2}, false}, seed);
-}
-std::unique_ptr<Model> resnet50(std::uint64_t seed) {
-  return std::make_unique<ResNet>(Shape{{3, 4, 6, 3}}, seed);
-}
-std::unique_ptr<Model> resnet101(std::uint64_t seed) {
-  return std::make_unique<ResNet>(Shape{{3, 4, 23, 3}}, seed);
-}
-std::unique_ptr<Model> resnext50_32x4d(std::uint64_t seed) {
-  return std::make_unique<ResNet>(Shape{{3, 4, 6, 3}, true, 32, 4}, seed);
-}
-std::unique_ptr<Model> resnext101_32x8d(std::uint64_t seed) {
-  return std::make_unique<ResNet>(Shape{{3, 4, 23, 3}, true, 32, 8}, seed);
-}
-
-/// A causal language model with pre-norm layers, GELU, learned positions and an untied head.
-std::unique_ptr<Model> transformer(std::uint64_t seed) {
-  return std::make_unique<Transformer>(seed);
+template <typename Made>
+std::unique_ptr<Model> made(std::uint64_t seed) {
+  return std::make_unique<Made>(seed);
 }
 
 }  // namespace
 
 const std::vector<ModelEntry>& model_table() {
   static const std::vector<ModelEntry> kModels{
-      {"resnet18", "11.7 million parameters, basic blocks", resnet18, true},
-      {"resnet50", "25.6 million parameters, bottlenecks", resnet50, true},
-      {"resnet101", "44.5 million parameters, bottlenecks", resnet101, true},
-      {"resnext50_32x4d", "25.0 million parameters, 32 groups of 4 channels", resnext50_32x4d, true},
-      {"resnext101_32x8d", "88.8 million parameters, 32 groups of 8 channels", resnext101_32x8d, true},
-      {"mlp", "5.2 million parameters: five layers of 1024, few FLOPs for each gradient", mlp},
-      {"transformer", "3.7 million parameters: four layers of 256, 64 tokens", transformer},
+      {"resnet18", "11.7 million parameters, basic blocks", resnet<Shape{{2, 2, 2, 2}, false}>, true},
+      {"resnet50", "25.6 million parameters, bottlenecks", resnet<Shape{{3, 4, 6, 3}}>, true},
+      {"resnet101", "44.5 million parameters, bottlenecks", resnet<Shape{{3, 4, 23, 3}}>, true},
+      {"resnext50_32x4d", "25.0 million parameters, 32 groups of 4 channels",
+       resnet<Shape{{3, 4, 6, 3}, true, 32, 4}>, true},
+      {"resnext101_32x8d", "88.8 million parameters, 32 groups of 8 channels",
+       resnet<Shape{{3, 4, 23, 3}, true, 32, 8}>, true},
+      {"mlp", "5.2 million parameters: five layers of 1024, few FLOPs for each gradient", made<Mlp>},
+      {"transformer", "3.7 million parameters: four layers of 256, 64 tokens", made<Transformer>},
   };
   return kModels;
 }

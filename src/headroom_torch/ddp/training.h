@@ -45,8 +45,6 @@ class Sgd {
   Settings settings_;
 };
 
-class Model;
-
 /// Approximate memory besides the parameters.
 struct TrainingBytes {
   std::int64_t kept = 0;     ///< gradients, buckets if any, momentum

@@ -22,9 +22,9 @@
 #endif
 
 namespace headroom::torch_runner::dtensor {
-namespace {
-
 #if HEADROOM_TORCH_HAS_NCCL
+
+namespace {
 
 /// Aborts on destruction: the default waits for peers, which may be gone.
 class NcclGroup : public c10d::ProcessGroupNCCL {
@@ -39,22 +39,6 @@ class NcclGroup : public c10d::ProcessGroupNCCL {
   }
 #endif
 };
-
-#else
-
-[[noreturn]] void refuse_nccl() {
-  throw Error(
-      "this headroom-torch-rank has no nccl, it was built for the CPU: leave --backend out, or build it with "
-      "HEADROOM_TORCH_NCCL=ON against a libtorch with CUDA (docs/how-to/torch.md)");
-}
-
-#endif
-
-}  // namespace
-
-#if HEADROOM_TORCH_HAS_NCCL
-
-namespace {
 
 at::cuda::CUDAEvent& as_event(const DeviceEvent& event) {
   return *static_cast<at::cuda::CUDAEvent*>(event.get());
@@ -102,9 +86,35 @@ std::int64_t free_device_bytes(c10::Device device) {
   return static_cast<std::int64_t>(free);
 }
 
+c10::Device nccl_device(int local_rank) {
+  const int count = c10::cuda::device_count();
+  if (local_rank >= count) {
+    throw Error(
+        fmt::format("nccl needs a GPU for each rank, rank {} of this machine finds {}: start at most as many "
+                    "ranks as there are GPUs, or leave --backend out",
+                    local_rank, count));
+  }
+  const auto index = static_cast<c10::DeviceIndex>(local_rank);
+  c10::cuda::set_device(index);
+  return {c10::kCUDA, index};
+}
+
+c10::intrusive_ptr<CollectiveBackend> connect_nccl(const c10::intrusive_ptr<c10d::Store>& store, int index,
+                                                   int size, std::chrono::milliseconds timeout) {
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->timeout = timeout;
+  return c10::make_intrusive<NcclGroup>(store, index, size, std::move(options));
+}
+
 #else
 
 namespace {
+
+[[noreturn]] void refuse_nccl() {
+  throw Error(
+      "this headroom-torch-rank has no nccl, it was built for the CPU: leave --backend out, or build it with "
+      "HEADROOM_TORCH_NCCL=ON against a libtorch with CUDA (docs/how-to/torch.md)");
+}
 
 [[noreturn]] void refuse() {
   throw Error("this headroom-torch-rank cannot use a GPU, it was built for the CPU (docs/how-to/torch.md)");
@@ -130,33 +140,6 @@ std::int64_t elapsed_ns(const DeviceEvent&, const DeviceEvent&) {
 std::int64_t free_device_bytes(c10::Device) {
   refuse();
 }
-
-#endif
-
-#if HEADROOM_TORCH_HAS_NCCL
-
-c10::Device nccl_device(int local_rank) {
-  const int count = c10::cuda::device_count();
-  if (local_rank >= count) {
-    throw Error(
-        fmt::format("nccl needs a GPU for each rank, rank {} of this machine finds {}: start at most as many "
-                    "ranks as there are GPUs, or leave --backend out",
-                    local_rank, count));
-  }
-  const auto index = static_cast<c10::DeviceIndex>(local_rank);
-  c10::cuda::set_device(index);
-  return {c10::kCUDA, index};
-}
-
-c10::intrusive_ptr<CollectiveBackend> connect_nccl(const c10::intrusive_ptr<c10d::Store>& store, int index,
-                                                   int size, std::chrono::milliseconds timeout) {
-  auto options = c10d::ProcessGroupNCCL::Options::create();
-  options->timeout = timeout;
-  return c10::make_intrusive<NcclGroup>(store, index, size, std::move(options));
-}
-
-#else
-
 c10::Device nccl_device(int) {
   refuse_nccl();
 }
