@@ -328,13 +328,10 @@ DispatchCasePtr placed_loop(const DispatchContext& context, Call call) {
   return loop(context, std::move(operands), std::move(call));
 }
 
-template <at::Tensor (*kOp)(const at::Tensor&)>
+/// Call: at::Tensor(const at::Tensor&).
+template <auto call>
 DispatchCasePtr unary(const DispatchContext& context) {
-  return loop(context, subject(context), [](const Tensors& x) { return kOp(x[0]); });
-}
-
-DispatchCasePtr add(const DispatchContext& context) {
-  return loop(context, subject(context), [](const Tensors& x) { return at::add(x[0], x[0]); });
+  return loop(context, subject(context), [](const Tensors& x) { return call(x[0]); });
 }
 
 DispatchCasePtr add_in_place(const DispatchContext& context) {
@@ -365,10 +362,6 @@ DispatchCasePtr matmul(const DispatchContext& context) {
   return loop(context, std::move(operands), [](const Tensors& x) { return at::matmul(x[0], x[1]); });
 }
 
-DispatchCasePtr view(const DispatchContext& context) {
-  return loop(context, subject(context), [](const Tensors& x) { return x[0].view({-1}); });
-}
-
 DispatchCasePtr layer_norm(const DispatchContext& context) {
   const std::int64_t columns = context.setup.shape.back();
   Operands operands = subject(context);
@@ -378,21 +371,9 @@ DispatchCasePtr layer_norm(const DispatchContext& context) {
               [columns](const Tensors& x) { return at::layer_norm(x[0], {columns}, x[1], x[2]); });
 }
 
-DispatchCasePtr softmax(const DispatchContext& context) {
-  return loop(context, subject(context), [](const Tensors& x) { return at::softmax(x[0], -1); });
-}
-
-DispatchCasePtr mul(const DispatchContext& context) {
-  return loop(context, subject(context), [](const Tensors& x) { return at::mul(x[0], x[0]); });
-}
-
 DispatchCasePtr transpose(const DispatchContext& context) {
   require_matrix(context, "t");
   return loop(context, subject(context), [](const Tensors& x) { return x[0].t(); });
-}
-
-DispatchCasePtr cat(const DispatchContext& context) {
-  return loop(context, subject(context), [](const Tensors& x) { return at::cat({x[0], x[0]}, -1); });
 }
 
 DispatchCasePtr redistribute(const DispatchContext& context) {
@@ -410,22 +391,6 @@ DispatchCasePtr from_local(const DispatchContext& context) {
 
 DispatchCasePtr full(const DispatchContext& context) {
   return placed_loop(context, [](const Tensors& x) { return dtensor::full(x[0]); });
-}
-
-at::Tensor detach(const at::Tensor& x) {
-  return x.detach();
-}
-at::Tensor sum(const at::Tensor& x) {
-  return at::sum(x);
-}
-at::Tensor mean(const at::Tensor& x) {
-  return at::mean(x);
-}
-at::Tensor relu(const at::Tensor& x) {
-  return at::relu(x);
-}
-at::Tensor clone(const at::Tensor& x) {
-  return at::clone(x);
 }
 
 dtensor::Placements placements_of(const DispatchSetup& setup) {
@@ -481,25 +446,29 @@ void measure(const PanelOp& op, const RankContext& rank, Meshes& meshes, State& 
 /// The default operators come first.
 const std::vector<PanelOp>& dispatch_panel() {
   static const std::vector<PanelOp> panel{
-      {"add", "a + a", true, add},
-      {"detach", "a view of a, detached from its gradient", true, unary<detach>},
+      {"add", "a + a", true, unary<[](const at::Tensor& x) { return at::add(x, x); }>},
+      {"detach", "a view of a, detached from its gradient", true,
+       unary<[](const at::Tensor& x) { return x.detach(); }>},
       {"mm", "a times a replicated square matrix", true, mm},
       {"addmm", "mm plus a replicated row", true, addmm},
-      {"sum", "sum of all elements", true, unary<sum>},
-      {"view", "a viewed as a vector", true, view},
+      {"sum", "sum of all elements", true, unary<[](const at::Tensor& x) { return at::sum(x); }>},
+      {"view", "a viewed as a vector", true, unary<[](const at::Tensor& x) { return x.view({-1}); }>},
       {"add_", "zeros added in place", true, add_in_place},
       {"redistribute", "from its placement to replicated; communicates", true, redistribute},
       {"from_local", "makes a distributed tensor from each rank's part", true, from_local},
       {"full", "gathers a on every rank; communicates", true, full},
       {"layer_norm", "over the last dimension, replicated weight and bias", true, layer_norm},
-      {"softmax", "over the last dimension", true, softmax},
-      {"mul", "a * a", false, mul},
-      {"relu", "ReLU of each element", false, unary<relu>},
+      {"softmax", "over the last dimension", true,
+       unary<[](const at::Tensor& x) { return at::softmax(x, -1); }>},
+      {"mul", "a * a", false, unary<[](const at::Tensor& x) { return at::mul(x, x); }>},
+      {"relu", "ReLU of each element", false, unary<[](const at::Tensor& x) { return at::relu(x); }>},
       {"matmul", "mm as at::matmul decomposes it", false, matmul},
-      {"mean", "mean of all elements", false, unary<mean>},
+      {"mean", "mean of all elements", false, unary<[](const at::Tensor& x) { return at::mean(x); }>},
       {"t", "a transposed", false, transpose},
-      {"clone", "a copy of a", false, unary<clone>},
-      {"cat", "a concatenated with itself", false, cat},
+      {"clone", "a copy of a", false, unary<[](const at::Tensor& x) { return at::clone(x); }>},
+      {"cat", "a concatenated with itself", false, unary<[](const at::Tensor& x) {
+         return at::cat({x, x}, -1);
+       }>},
   };
   return panel;
 }
