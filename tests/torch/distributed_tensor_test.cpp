@@ -312,19 +312,17 @@ void expect_error(Body&& body, const std::vector<std::string>& texts) {
 int ranks() {
   return test_world()->size();
 }
+using Texts = std::vector<std::string>;
+
 TEST(Faults, AMeshThatDoesNotFitTheWorld) {
-  expect_error(
-      [] {
-        DeviceMesh::create(test_world(), {ranks(), 2});
-      },
-      {"does not fit a world of", "choose sizes"});
-  expect_error([] { DeviceMesh::create(test_world(), {}); }, {"does not fit"});
-  expect_error([] { DeviceMesh::create(test_world(), {-1, -ranks()}); }, {"does not fit"});
-  expect_error(
-      [] {
-        DeviceMesh::create(test_world(), {ranks(), 1}, {"dp", "dp"});
-      },
-      {"dp, dp", "all different"});
+  const std::tuple<std::vector<int>, Texts, Texts> refused[] = {
+      {{ranks(), 2}, {}, {"does not fit a world of", "choose sizes"}},
+      {{}, {}, {"does not fit"}},
+      {{-1, -ranks()}, {}, {"does not fit"}},
+      {{ranks(), 1}, {"dp", "dp"}, {"dp, dp", "all different"}}};
+  for (const auto& one : refused)
+    expect_error([&] { DeviceMesh::create(test_world(), std::get<0>(one), std::get<1>(one)); },
+                 std::get<2>(one));
   expect_error([] { line_mesh()->submesh({"tp"}); }, {"sub-mesh (tp)", "name some of its dimensions"});
 }
 
@@ -348,14 +346,12 @@ TEST(Faults, SeveralRanksWithoutGlooAreToldWhatIsMissing) {
 
 TEST(Faults, PlacementsThatDoNotFit) {
   const at::Tensor whole = whole_numbers({4, 4}, 1);
-  expect_error([&] { distribute(whole, line_mesh(), {Shard(2)}); },
-               {"distribute: cannot use Shard(2) on a tensor of 2 dimensions"});
-  expect_error([&] { distribute(whole, line_mesh(), {Shard(-1)}); }, {"Shard(-1)"});
-  expect_error(
-      [&] {
-        distribute(whole, line_mesh(), {Shard(0), Replicate()});
-      },
-      {"2 placements", "use one per dimension"});
+  const std::pair<Placements, Texts> refused[] = {
+      {{Shard(2)}, {"distribute: cannot use Shard(2) on a tensor of 2 dimensions"}},
+      {{Shard(-1)}, {"Shard(-1)"}},
+      {{Shard(0), Replicate()}, {"2 placements", "use one per dimension"}}};
+  for (const auto& [placements, message] : refused)
+    expect_error([&, placed = placements] { distribute(whole, line_mesh(), placed); }, message);
   expect_error([&] { redistribute(distribute(whole, line_mesh(), {Shard(0)}), {Shard(5)}); },
                {"redistribute: cannot use Shard(5)"});
   expect_error([&] { distribute(whole.to(at::kLong), line_mesh(), {Partial(ReduceOp::kAvg)}); },
@@ -379,21 +375,12 @@ TEST(Faults, OperandsOnTwoMeshes) {
 TEST(Faults, PartsOfUnequalSizes) {
   if (ranks() == 1) GTEST_SKIP() << "one rank's parts are always equal";
   const int rank = test_world()->rank();
-  expect_error(
-      [&] {
-        from_local(at::zeros({rank == 0 ? 1 : 3, 2}), line_mesh(), {Shard(0)});
-      },
-      {"the shards of dimension 0", "split like at::chunk"});
-  expect_error(
-      [&] {
-        from_local(at::zeros({2, rank + 1}), line_mesh(), {Shard(0)});
-      },
-      {"dimension 1", "unequal sizes"});
-  expect_error(
-      [&] {
-        from_local(rank == 0 ? at::zeros({2}) : at::zeros({2, 2}), line_mesh(), {Replicate()});
-      },
-      {"different numbers of dimensions"});
+  const std::tuple<at::Tensor, Placement, Texts> refused[] = {
+      {at::zeros({rank == 0 ? 1 : 3, 2}), Shard(0), {"the shards of dimension 0", "split like at::chunk"}},
+      {at::zeros({2, rank + 1}), Shard(0), {"dimension 1", "unequal sizes"}},
+      {rank == 0 ? at::zeros({2}) : at::zeros({2, 2}), Replicate(), {"different numbers of dimensions"}}};
+  for (const auto& one : refused)
+    expect_error([&] { from_local(std::get<0>(one), line_mesh(), {std::get<1>(one)}); }, std::get<2>(one));
 }
 
 TEST(Faults, AnOperatorWithoutARuleIsNamedOrGathers) {

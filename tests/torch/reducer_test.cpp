@@ -34,6 +34,13 @@ void backward(Model& model, const Batch& batch) {
   at::cross_entropy_loss(model.forward(batch.input), batch.target).backward();
 }
 
+/// A backward pass over each batch.
+void reduce(GradientReducer& reducer, Reduction reduction, Model& model, const std::vector<Batch>& batches) {
+  reducer.begin(reduction);
+  for (const Batch& batch : batches) backward(model, batch);
+  reducer.finish();
+}
+
 std::vector<at::Tensor> gradients_of(const Model& model) {
   std::vector<at::Tensor> gradients;
   for (const Parameter& parameter : model.parameters()) gradients.push_back(parameter.value.grad().clone());
@@ -62,14 +69,10 @@ void expect_gradients_of_whole(Model& model, GradientReducer& reducer, const Gro
                                std::int64_t image_size, std::uint64_t iteration) {
   const Batch whole = varied_batch(model, share * group.size(), image_size, iteration);
   drop_gradients(model);
-  reducer.begin(Reduction::kAccumulate);
-  backward(model, whole);
-  reducer.finish();
+  reduce(reducer, Reduction::kAccumulate, model, {whole});
   const std::vector<at::Tensor> expected = gradients_of(model);
   drop_gradients(model);
-  reducer.begin(Reduction::kAverage);
-  backward(model, share_of(whole, group.index, share));
-  reducer.finish();
+  reduce(reducer, Reduction::kAverage, model, {share_of(whole, group.index, share)});
   EXPECT_LT(worst_difference(model, expected), kTolerance) << "iteration " << iteration;
 }
 
@@ -116,9 +119,7 @@ TEST(Reducer, LaunchesBucketsInOrderAndEachIsThereBeforeTheEnd) {
   const auto reducer = bucket_reducer(model->parameters(), group, 4 << 20);
   for (int iteration = 0; iteration < 2; ++iteration) {
     drop_gradients(*model);
-    reducer->begin(Reduction::kAverage);
-    backward(*model, model->batch(2, 0, 1));
-    reducer->finish();
+    reduce(*reducer, Reduction::kAverage, *model, {model->batch(2, 0, 1)});
   }
   const std::vector<BucketTimes> times = reducer->times(WorkClock(c10::kCPU));
   ASSERT_GT(times.size(), 2U);
@@ -141,9 +142,8 @@ TEST(Reducer, GradientsAreViewsOfBucketsAndReplicasStayEqual) {
   const auto reducer = bucket_reducer(model->parameters(), group, 1 << 30);
   for (int iteration = 0; iteration < 2; ++iteration) {
     drop_gradients(*model);
-    reducer->begin(Reduction::kAverage);
-    backward(*model, varied_batch(*model, 3, 0, static_cast<std::uint64_t>(group.index)));
-    reducer->finish();
+    reduce(*reducer, Reduction::kAverage, *model,
+           {varied_batch(*model, 3, 0, static_cast<std::uint64_t>(group.index))});
   }
   const auto& parameters = model->parameters();
   EXPECT_EQ(parameters[0].value.grad().storage().data(), parameters[2].value.grad().storage().data());
@@ -157,18 +157,11 @@ TEST(Reducer, AddsUpWhatItDidNotSend) {
     const Batch first = varied_batch(*model, kShare * group.size(), 0, 10),
                 second = varied_batch(*model, kShare * group.size(), 0, 11);
     drop_gradients(*model);
-    reducer->begin(Reduction::kAccumulate);
-    backward(*model, first);
-    backward(*model, second);
-    reducer->finish();
+    reduce(*reducer, Reduction::kAccumulate, *model, {first, second});
     const std::vector<at::Tensor> expected = gradients_of(*model);
     drop_gradients(*model);
-    reducer->begin(Reduction::kAccumulate);
-    backward(*model, share_of(first, group.index));
-    reducer->finish();
-    reducer->begin(Reduction::kAverage);
-    backward(*model, share_of(second, group.index));
-    reducer->finish();
+    reduce(*reducer, Reduction::kAccumulate, *model, {share_of(first, group.index)});
+    reduce(*reducer, Reduction::kAverage, *model, {share_of(second, group.index)});
     EXPECT_LT(worst_difference(*model, expected), kTolerance) << "iteration " << iteration;
   }
 }
@@ -178,15 +171,11 @@ TEST(Reducer, LocalPassesSendNothing) {
   const auto model = make_model("mlp", 1);
   const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
   const Batch own = varied_batch(*model, kShare, 0, static_cast<std::uint64_t>(100 + group.index));
-  reducer->begin(Reduction::kAccumulate);
-  backward(*model, own);
-  reducer->finish();
+  reduce(*reducer, Reduction::kAccumulate, *model, {own});
   std::vector<at::Tensor> expected = gradients_of(*model);
   for (at::Tensor& gradient : expected) gradient /= group.size();
   drop_gradients(*model);
-  reducer->begin(Reduction::kLocal);
-  backward(*model, own);
-  reducer->finish();
+  reduce(*reducer, Reduction::kLocal, *model, {own});
   EXPECT_LT(worst_difference(*model, expected), kTolerance);
 }
 
