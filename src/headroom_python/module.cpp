@@ -17,6 +17,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,8 +42,16 @@ class Ref {
  public:
   Ref() = default;
   /// Takes over a new reference. Throws PythonError for null.
-  static Ref owned(PyObject* object);
-  static Ref borrowed(PyObject* object);
+  static Ref owned(PyObject* object) {
+    if (object == nullptr) throw PythonError{};
+    Ref made;
+    made.object_ = object;
+    return made;
+  }
+  static Ref borrowed(PyObject* object) {
+    Py_XINCREF(object);
+    return owned(object);
+  }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   Ref& operator=(Ref&& other) noexcept {
     std::swap(object_, other.object_);
@@ -91,19 +101,6 @@ class LockReleased {
   PyThreadState* thread_;
 };
 
-Ref Ref::owned(PyObject* object) {
-  if (object == nullptr) throw PythonError{};
-  Ref made;
-  made.object_ = object;
-  return made;
-}
-
-Ref Ref::borrowed(PyObject* object) {
-  if (object == nullptr) throw PythonError{};
-  Py_INCREF(object);
-  return owned(object);
-}
-
 // Each throws PythonError, with a TypeError or OverflowError set.
 
 std::string to_text(PyObject* object) {
@@ -138,14 +135,17 @@ bool to_bool(PyObject* object) {
   return value == 1;
 }
 
+template <typename Use>
+void for_each(PyObject* iterable, Use&& use) {
+  if (iterable == nullptr) return;
+  const Ref iterator = Ref::owned(PyObject_GetIter(iterable));
+  while (PyObject* item = PyIter_Next(iterator.get())) use(Ref::owned(item).get());
+  if (PyErr_Occurred() != nullptr) throw PythonError{};
+}
+
 std::vector<std::string> to_texts(PyObject* sequence) {
   std::vector<std::string> texts;
-  const Ref iterator = Ref::owned(PyObject_GetIter(sequence));
-  while (PyObject* item = PyIter_Next(iterator.get())) {
-    const Ref held = Ref::owned(item);
-    texts.push_back(to_text(held.get()));
-  }
-  if (PyErr_Occurred() != nullptr) throw PythonError{};
+  for_each(sequence, [&](PyObject* item) { texts.push_back(to_text(item)); });
   return texts;
 }
 
@@ -159,12 +159,10 @@ using Clock = std::chrono::steady_clock;
 std::uint64_t collector_runs(PyObject* gc) {
   const Ref stats = Ref::owned(PyObject_CallMethod(gc, "get_stats", nullptr));
   std::uint64_t sum = 0;
-  const Ref iterator = Ref::owned(PyObject_GetIter(stats.get()));
-  while (PyObject* item = PyIter_Next(iterator.get())) {
-    const Ref generation = Ref::owned(item);
-    PyObject* count = PyDict_GetItemString(generation.get(), "collections");
+  for_each(stats.get(), [&](PyObject* generation) {
+    PyObject* count = PyDict_GetItemString(generation, "collections");
     if (count != nullptr) sum += to_unsigned(count);
-  }
+  });
   return sum;
 }
 
@@ -175,14 +173,70 @@ class TimedCalls {
   /// last call, timed. `nothing`: an empty body. `check` gets the first result. `takes_copy`: body and setup
   /// get the index of the copy, below `copies`. Throws PythonError.
   TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing, PyObject* check,
-             bool takes_copy, std::size_t copies);
+             bool takes_copy, std::size_t copies)
+      : body_(body), setup_(setup), synchronize_(synchronize), nothing_(nothing), check_(check) {
+    for (std::size_t copy = 0; takes_copy && copy < copies; ++copy)
+      copies_.push_back(Ref::owned(PyLong_FromSize_t(copy)));
+  }
 
-  double time(std::uint64_t iterations);
-  double overhead(std::uint64_t iterations);
+  double time(std::uint64_t iterations) {
+    if (check_ == nullptr) return time_of(body_, setup_, iterations);
+    // The first call, whose result is checked, counts as warm-up.
+    if (setup_ != nullptr) call(setup_, copy_);
+    const auto start = Clock::now();
+    const Ref result = call(body_, copy_);
+    if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+    const double first = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+    if (++copy_ >= copies_.size()) copy_ = 0;
+    Ref::owned(PyObject_CallFunctionObjArgs(std::exchange(check_, nullptr), result.get(), nullptr));
+    return iterations > 1 ? first + time_of(body_, setup_, iterations - 1) : first;
+  }
+
+  double overhead(std::uint64_t iterations) {
+    constexpr std::uint64_t kFewest = 64, kEnough = 4096;
+    const std::uint64_t calls = std::clamp(iterations, kFewest, kEnough);
+    const std::size_t copy = copy_;
+    const double ns = time_of(nothing_, setup_ == nullptr ? nullptr : nothing_, calls);
+    copy_ = copy;
+    return ns / static_cast<double>(calls);
+  }
 
  private:
-  Ref call(PyObject* function, std::size_t copy) const;
-  double time_of(PyObject* body, PyObject* setup, std::uint64_t iterations);
+  Ref call(PyObject* function, std::size_t copy) const {
+    return Ref::owned(copies_.empty() ? PyObject_CallNoArgs(function)
+                                      : PyObject_CallFunctionObjArgs(function, copies_[copy].get(), nullptr));
+  }
+
+  double time_of(PyObject* body, PyObject* setup, std::uint64_t iterations) {
+    const auto next = [&] {
+      if (++copy_ >= copies_.size()) copy_ = 0;
+    };
+    Clock::duration sum{};
+    if (setup != nullptr) {
+      for (; iterations > 0; --iterations, next()) {
+        call(setup, copy_);
+        const auto start = Clock::now();
+        call(body, copy_);
+        if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+        sum += Clock::now() - start;
+      }
+    } else if (copies_.empty()) {
+      const auto start = Clock::now();
+      for (; iterations > 0; --iterations) {
+        PyObject* result = PyObject_CallNoArgs(body);
+        if (result == nullptr) throw PythonError{};
+        Py_DECREF(result);
+      }
+      if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+      sum = Clock::now() - start;
+    } else {
+      const auto start = Clock::now();
+      for (; iterations > 0; --iterations, next()) call(body, copy_);
+      if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+      sum = Clock::now() - start;
+    }
+    return std::chrono::duration<double, std::nano>(sum).count();
+  }
 
   PyObject* body_;
   PyObject* setup_;
@@ -196,103 +250,30 @@ class TimedCalls {
 /// Disables Python's garbage collector.
 class CollectorOff {
  public:
-  CollectorOff();
-  ~CollectorOff();
+  CollectorOff() : gc_(Ref::owned(PyImport_ImportModule("gc"))) {
+    was_on_ = to_bool(Ref::owned(PyObject_CallMethod(gc_.get(), "isenabled", nullptr)).get());
+    if (was_on_) Ref::owned(PyObject_CallMethod(gc_.get(), "disable", nullptr));
+    runs_before_ = collector_runs(gc_.get());
+  }
+  ~CollectorOff() {
+    if (!was_on_) return;
+    // May run while an exception propagates.
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_XDECREF(PyObject_CallMethod(gc_.get(), "enable", nullptr));
+    PyErr_Restore(type, value, traceback);
+  }
   CollectorOff(const CollectorOff&) = delete;
   CollectorOff& operator=(const CollectorOff&) = delete;
 
   /// Only the body can have requested them. Throws PythonError.
-  std::uint64_t runs() const;
+  std::uint64_t runs() const { return collector_runs(gc_.get()) - runs_before_; }
 
  private:
   Ref gc_;
   bool was_on_ = false;
   std::uint64_t runs_before_ = 0;
 };
-
-TimedCalls::TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing,
-                       PyObject* check, bool takes_copy, std::size_t copies)
-    : body_(body), setup_(setup), synchronize_(synchronize), nothing_(nothing), check_(check) {
-  for (std::size_t copy = 0; takes_copy && copy < copies; ++copy)
-    copies_.push_back(Ref::owned(PyLong_FromSize_t(copy)));
-}
-
-Ref TimedCalls::call(PyObject* function, std::size_t copy) const {
-  return Ref::owned(copies_.empty() ? PyObject_CallNoArgs(function)
-                                    : PyObject_CallFunctionObjArgs(function, copies_[copy].get(), nullptr));
-}
-
-double TimedCalls::time_of(PyObject* body, PyObject* setup, std::uint64_t iterations) {
-  const auto next = [&] {
-    if (++copy_ >= copies_.size()) copy_ = 0;
-  };
-  Clock::duration sum{};
-  if (setup != nullptr) {
-    for (; iterations > 0; --iterations, next()) {
-      call(setup, copy_);
-      const auto start = Clock::now();
-      call(body, copy_);
-      if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
-      sum += Clock::now() - start;
-    }
-  } else if (copies_.empty()) {
-    const auto start = Clock::now();
-    for (; iterations > 0; --iterations) {
-      PyObject* result = PyObject_CallNoArgs(body);
-      if (result == nullptr) throw PythonError{};
-      Py_DECREF(result);
-    }
-    if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
-    sum = Clock::now() - start;
-  } else {
-    const auto start = Clock::now();
-    for (; iterations > 0; --iterations, next()) call(body, copy_);
-    if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
-    sum = Clock::now() - start;
-  }
-  return std::chrono::duration<double, std::nano>(sum).count();
-}
-
-double TimedCalls::time(std::uint64_t iterations) {
-  if (check_ == nullptr) return time_of(body_, setup_, iterations);
-  // The first call, whose result is checked, counts as warm-up.
-  if (setup_ != nullptr) call(setup_, copy_);
-  const auto start = Clock::now();
-  const Ref result = call(body_, copy_);
-  if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
-  const double first = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-  if (++copy_ >= copies_.size()) copy_ = 0;
-  Ref::owned(PyObject_CallFunctionObjArgs(std::exchange(check_, nullptr), result.get(), nullptr));
-  return iterations > 1 ? first + time_of(body_, setup_, iterations - 1) : first;
-}
-
-double TimedCalls::overhead(std::uint64_t iterations) {
-  constexpr std::uint64_t kFewest = 64, kEnough = 4096;
-  const std::uint64_t calls = std::clamp(iterations, kFewest, kEnough);
-  const std::size_t copy = copy_;
-  const double ns = time_of(nothing_, setup_ == nullptr ? nullptr : nothing_, calls);
-  copy_ = copy;
-  return ns / static_cast<double>(calls);
-}
-
-CollectorOff::CollectorOff() : gc_(Ref::owned(PyImport_ImportModule("gc"))) {
-  was_on_ = to_bool(Ref::owned(PyObject_CallMethod(gc_.get(), "isenabled", nullptr)).get());
-  if (was_on_) Ref::owned(PyObject_CallMethod(gc_.get(), "disable", nullptr));
-  runs_before_ = collector_runs(gc_.get());
-}
-
-CollectorOff::~CollectorOff() {
-  if (!was_on_) return;
-  // May run while an exception propagates.
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  Py_XDECREF(PyObject_CallMethod(gc_.get(), "enable", nullptr));
-  PyErr_Restore(type, value, traceback);
-}
-
-std::uint64_t CollectorOff::runs() const {
-  return collector_runs(gc_.get()) - runs_before_;
-}
 
 PyTypeObject* case_type = nullptr;
 PyObject* ended_type = nullptr;
@@ -322,11 +303,11 @@ Case& self_of(PyObject* self) {
 
 /// Keeps a C++ exception for run_in_python, and unwinds Python with Ended.
 template <typename Method>
-PyObject* guarded(PyObject* self, PyObject* arguments, Method&& method) {
+PyObject* guarded(PyObject* self, Method&& method) {
   try {
     Case& made = self_of(self);
     try {
-      return method(made, arguments).release();
+      return method(made).release();
     } catch (const PythonError&) {
       throw;
     } catch (...) {
@@ -357,12 +338,61 @@ PyObject* or_null(PyObject* object) {
   return object == Py_None ? nullptr : object;
 }
 
-Direction direction_of(PyObject* higher_is_better) {
-  return to_bool(higher_is_better) ? Direction::kHigherIsBetter : Direction::kLowerIsBetter;
+Direction direction_of(bool higher_is_better) {
+  return higher_is_better ? Direction::kHigherIsBetter : Direction::kLowerIsBetter;
 }
 
-/// spec() -> (experiment, {axis: value}, backend, variant, threads, is cold, seed)
-Ref spec(Case& made, PyObject*) {
+template <typename T>
+T from_python(PyObject* object) {
+  if constexpr (std::is_same_v<T, std::string>) return to_text(object);
+  if constexpr (std::is_same_v<T, double>) return to_double(object);
+  if constexpr (std::is_same_v<T, bool>) return to_bool(object);
+  if constexpr (std::is_same_v<T, std::uint64_t>) return to_unsigned(object);
+  if constexpr (std::is_same_v<T, int>) return static_cast<int>(to_unsigned(object));
+  if constexpr (std::is_same_v<T, PyObject*>) return object;
+}
+
+template <typename... Given>
+std::tuple<Given...> unpacked(PyObject* arguments) {
+  [[maybe_unused]] const auto items = taken(arguments, sizeof...(Given));
+  [[maybe_unused]] auto item = items.begin();
+  return std::tuple<Given...>{from_python<Given>(*item++)...};
+}
+
+template <typename Call>
+Ref returned(Call&& call) {
+  using Result = decltype(call());
+  if constexpr (std::is_void_v<Result>) {
+    call();
+    return none();
+  } else if constexpr (std::is_same_v<Result, Ref>) {
+    return call();
+  } else if constexpr (std::is_same_v<Result, bool>) {
+    return Ref::borrowed(call() ? Py_True : Py_False);
+  } else {
+    return Ref::owned(PyLong_FromUnsignedLongLong(call()));
+  }
+}
+
+template <typename Result, typename... Given>
+Ref applied(Result (*method)(Case&, Given...), Case& made, PyObject* arguments) {
+  return returned([&] {
+    return std::apply([&](Given&&... given) { return method(made, std::move(given)...); },
+                      unpacked<Given...>(arguments));
+  });
+}
+
+/// All arguments, as a tuple.
+struct Arguments {
+  PyObject* tuple;
+};
+
+Ref applied(Ref (*method)(Case&, Arguments), Case& made, PyObject* arguments) {
+  return method(made, {arguments});
+}
+
+/// (experiment, {axis: value}, backend, variant, threads, is cold, seed)
+Ref spec(Case& made) {
   const CaseSpec& case_spec = made.state->spec();
   const Ref axes = Ref::owned(PyDict_New());
   for (const auto& [name, value] : case_spec.axes) {
@@ -375,146 +405,63 @@ Ref spec(Case& made, PyObject*) {
                                   static_cast<unsigned long long>(case_spec.seed)));
 }
 
-Ref rotate(Case& made, PyObject* arguments) {
-  return Ref::owned(PyLong_FromSize_t(made.state->rotate(to_unsigned(taken(arguments, 1)[0]))));
+void work(Case& made, double flops, double bytes, double bytes_written, std::string dtype, double exchanged) {
+  made.state->work({.flops = flops,
+                    .bytes = bytes,
+                    .bytes_written = bytes_written,
+                    .dtype = std::move(dtype),
+                    .exchanged = exchanged});
 }
 
-Ref last_level_cache(Case& made, PyObject* arguments) {
-  made.state->last_level_cache(to_unsigned(taken(arguments, 1)[0]));
-  return none();
+/// Returns the number of the column.
+std::uint64_t column(Case& made, std::string name, std::string unit, bool higher_is_better) {
+  made.columns->push_back(made.state->column(name, unit, direction_of(higher_is_better)));
+  return made.columns->size() - 1;
 }
 
-Ref require_memory(Case& made, PyObject* arguments) {
-  made.state->require_memory(to_unsigned(taken(arguments, 1)[0]));
-  return none();
-}
-
-/// work(flops, bytes, bytes_written, dtype, exchanged)
-Ref work(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 5);
-  made.state->work({.flops = to_double(items[0]),
-                    .bytes = to_double(items[1]),
-                    .bytes_written = to_double(items[2]),
-                    .dtype = to_text(items[3]),
-                    .exchanged = to_double(items[4])});
-  return none();
-}
-
-Ref input(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 2);
-  made.state->input(to_text(items[0]), to_text(items[1]));
-  return none();
-}
-
-Ref note(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 2);
-  made.state->note(to_text(items[0]), to_text(items[1]));
-  return none();
-}
-
-/// rate(name, amount, unit)
-Ref rate(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 3);
-  made.state->rate(to_text(items[0]), to_double(items[1]), to_text(items[2]));
-  return none();
-}
-
-/// value(name, value, unit, higher_is_better)
-Ref value(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 4);
-  made.state->value(to_text(items[0]), to_double(items[1]), to_text(items[2]), direction_of(items[3]));
-  return none();
-}
-
-/// column(name, unit, higher_is_better) -> its number
-Ref column(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 3);
-  made.columns->push_back(made.state->column(to_text(items[0]), to_text(items[1]), direction_of(items[2])));
-  return Ref::owned(PyLong_FromSize_t(made.columns->size() - 1));
-}
-
-/// add(column, amount)
-Ref add(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 2);
-  const std::uint64_t index = to_unsigned(items[0]);
-  if (index >= made.columns->size()) throw std::out_of_range("no such column");
-  (*made.columns)[index].add(to_double(items[1]));
-  return none();
+void add(Case& made, std::uint64_t column, double amount) {
+  if (column >= made.columns->size()) throw std::out_of_range("no such column");
+  (*made.columns)[column].add(amount);
 }
 
 /// series(name, unit, [value], {name: text or number})
-Ref series(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 4);
-  ReportedSeries recorded{to_text(items[0]), to_text(items[1]), {}};
-  const Ref iterator = Ref::owned(PyObject_GetIter(items[2]));
-  while (PyObject* item = PyIter_Next(iterator.get()))
-    recorded.values.push_back(to_double(Ref::owned(item).get()));
-  if (PyErr_Occurred() != nullptr) throw PythonError{};
+void series(Case& made, std::string name, std::string unit, PyObject* values, PyObject* info) {
+  ReportedSeries recorded{std::move(name), std::move(unit), {}};
+  for_each(values, [&](PyObject* item) { recorded.values.push_back(to_double(item)); });
   PyObject *key = nullptr, *about = nullptr;
-  for (Py_ssize_t at = 0; PyDict_Next(items[3], &at, &key, &about) != 0;) {
+  for (Py_ssize_t at = 0; PyDict_Next(info, &at, &key, &about) != 0;) {
     if (PyUnicode_Check(about))
       recorded.info[to_text(key)] = to_text(about);
     else
       recorded.numbers[to_text(key)] = to_double(about);
   }
   made.state->series(std::move(recorded));
-  return none();
-}
-
-Ref skip(Case& made, PyObject* arguments) {
-  made.state->skip(to_text(taken(arguments, 1)[0]));
-}
-
-Ref wrong_answer(Case& made, PyObject* arguments) {
-  made.state->wrong_answer(to_text(taken(arguments, 1)[0]));
-  return none();
-}
-
-/// fail(reason)
-Ref fail(Case&, PyObject* arguments) {
-  throw std::runtime_error(to_text(taken(arguments, 1)[0]));
-}
-
-Ref verifies_samples(Case& made, PyObject*) {
-  made.state->verifies_samples();
-  return none();
-}
-
-/// after_samples(check): `check()` is called after the last sample
-Ref after_samples(Case& made, PyObject* arguments) {
-  made.checks->push_back(Ref::borrowed(taken(arguments, 1)[0]));
-  return none();
-}
-
-Ref is_concluding(Case& made, PyObject*) {
-  return Ref::borrowed(made.state->is_concluding() ? Py_True : Py_False);
 }
 
 template <typename T>
-std::span<const T> values_at(PyObject* address, PyObject* count) {
-  return {reinterpret_cast<const T*>(static_cast<std::uintptr_t>(to_unsigned(address))), to_unsigned(count)};
+std::span<const T> values_at(std::uint64_t address, std::uint64_t count) {
+  return {reinterpret_cast<const T*>(static_cast<std::uintptr_t>(address)), count};
 }
 
-/// check(address, count, "f32" | "f64" | "bf16", address of float64s, count, rtol, atol, precision or None)
-Ref check(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 8);
+/// `dtype`: "f32", "f64" or "bf16"; the expected values are float64s. `precision`: a text or None.
+void check(Case& made, std::uint64_t address, std::uint64_t count, std::string dtype,
+           std::uint64_t expected_address, std::uint64_t expected_count, double rtol, double atol,
+           PyObject* precision) {
   Tolerance tolerance;
-  tolerance.relative = to_double(items[5]);
-  tolerance.absolute = to_double(items[6]);
+  tolerance.relative = rtol;
+  tolerance.absolute = atol;
   tolerance.sums_in = std::nullopt;
-  if (or_null(items[7]) != nullptr) {
-    const std::string precision = to_text(items[7]);
+  if (or_null(precision) != nullptr) {
+    const std::string named = to_text(precision);
     for (const Precision known : kPrecisions) {
-      if (precision == to_string(known)) tolerance.sums_in = known;
+      if (named == to_string(known)) tolerance.sums_in = known;
     }
-    if (!tolerance.sums_in) throw Error("unknown precision " + precision);
+    if (!tolerance.sums_in) throw Error("unknown precision " + named);
   }
-  const std::span<const double> expected = values_at<double>(items[3], items[4]);
-  const std::string dtype = to_text(items[2]);
-  if (dtype == "f32") made.state->check(values_at<float>(items[0], items[1]), expected, tolerance);
-  if (dtype == "f64") made.state->check(values_at<double>(items[0], items[1]), expected, tolerance);
-  if (dtype == "bf16") made.state->check(values_at<Bf16>(items[0], items[1]), expected, tolerance);
-  return none();
+  const std::span<const double> expected = values_at<double>(expected_address, expected_count);
+  if (dtype == "f32") made.state->check(values_at<float>(address, count), expected, tolerance);
+  if (dtype == "f64") made.state->check(values_at<double>(address, count), expected, tolerance);
+  if (dtype == "bf16") made.state->check(values_at<Bf16>(address, count), expected, tolerance);
 }
 
 /// A child of os.fork in a body must not write to the parent's channel.
@@ -536,12 +483,12 @@ Ref sampled(Case& made, Batch batch) {
 
 /// measure(body, setup or None, synchronize or None, nothing, takes copy, before sample or None, check), see
 /// TimedCalls.
-Ref measure(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 7);
+Ref measure(Case& made, Arguments arguments) {
+  const auto items = taken(arguments.tuple, 7);
   const auto calls = std::make_shared<TimedCalls>(items[0], or_null(items[1]), or_null(items[2]), items[3],
                                                   items[6], to_bool(items[4]), made.state->copies());
   Column overhead = made.state->column(kPythonOverhead, "ns");
-  const auto held = std::make_shared<Ref>(Ref::borrowed(arguments));
+  const auto held = std::make_shared<Ref>(Ref::borrowed(arguments.tuple));
   return sampled(made, [calls, overhead, held, before = or_null(items[5]), process = getpid(),
                         collections = made.collections](std::uint64_t iterations) mutable {
     if (before != nullptr) Ref::owned(PyObject_CallNoArgs(before));
@@ -555,8 +502,8 @@ Ref measure(Case& made, PyObject* arguments) {
 }
 
 /// measure_batches(batch): `batch(iterations)` returns nanoseconds.
-Ref measure_batches(Case& made, PyObject* arguments) {
-  const auto batch = std::make_shared<Ref>(Ref::borrowed(taken(arguments, 1)[0]));
+Ref measure_batches(Case& made, PyObject* function) {
+  const auto batch = std::make_shared<Ref>(Ref::borrowed(function));
   return sampled(made, [batch, process = getpid(), collections = made.collections](std::uint64_t iterations) {
     const CollectorOff collector;
     const Ref count = Ref::owned(PyLong_FromUnsignedLongLong(iterations));
@@ -568,44 +515,43 @@ Ref measure_batches(Case& made, PyObject* arguments) {
   });
 }
 
-/// collections() -> collections within samples
-Ref collections(Case& made, PyObject*) {
-  return Ref::owned(PyLong_FromUnsignedLongLong(*made.collections));
-}
-
-template <Ref (*method)(Case&, PyObject*)>
-PyObject* entry(PyObject* self, PyObject* arguments) {
-  return guarded(self, arguments, method);
-}
-
-template <Ref (*method)(Case&, PyObject*)>
+template <auto method>
 constexpr PyMethodDef named(const char* name) {
-  return {name, entry<method>, METH_VARARGS, nullptr};
+  const auto entry = [](PyObject* self, PyObject* arguments) {
+    return guarded(self, [&](Case& made) { return applied(+method, made, arguments); });
+  };
+  return {name, entry, METH_VARARGS, nullptr};
 }
 
-PyMethodDef kMethods[] = {named<spec>("spec"),
-                          named<rotate>("rotate"),
-                          named<last_level_cache>("last_level_cache"),
-                          named<require_memory>("require_memory"),
-                          named<work>("work"),
-                          named<input>("input"),
-                          named<note>("note"),
-                          named<rate>("rate"),
-                          named<value>("value"),
-                          named<column>("column"),
-                          named<add>("add"),
-                          named<series>("series"),
-                          named<skip>("skip"),
-                          named<wrong_answer>("wrong_answer"),
-                          named<fail>("fail"),
-                          named<verifies_samples>("verifies_samples"),
-                          named<after_samples>("after_samples"),
-                          named<is_concluding>("is_concluding"),
-                          named<check>("check"),
-                          named<measure>("measure"),
-                          named<measure_batches>("measure_batches"),
-                          named<collections>("collections"),
-                          {nullptr, nullptr, 0, nullptr}};
+using Text = std::string;
+
+PyMethodDef kMethods[] = {
+    named<spec>("spec"),
+    named<[](Case& one, std::uint64_t bytes) { return std::uint64_t{one.state->rotate(bytes)}; }>("rotate"),
+    named<[](Case& one, std::uint64_t bytes) { one.state->last_level_cache(bytes); }>("last_level_cache"),
+    named<[](Case& one, std::uint64_t bytes) { one.state->require_memory(bytes); }>("require_memory"),
+    named<work>("work"),
+    named<[](Case& one, Text name, Text about) { one.state->input(name, about); }>("input"),
+    named<[](Case& one, Text name, Text text) { one.state->note(name, text); }>("note"),
+    named<[](Case& one, Text name, double amount, Text unit) { one.state->rate(name, amount, unit); }>(
+        "rate"),
+    named<[](Case& one, Text name, double value, Text unit, bool higher_is_better) {
+      one.state->value(name, value, unit, direction_of(higher_is_better));
+    }>("value"),
+    named<column>("column"),
+    named<add>("add"),
+    named<series>("series"),
+    named<[](Case& one, Text reason) { one.state->skip(reason); }>("skip"),
+    named<[](Case& one, Text reason) { one.state->wrong_answer(reason); }>("wrong_answer"),
+    named<[](Case&, Text reason) { throw std::runtime_error(reason); }>("fail"),
+    named<[](Case& one) { one.state->verifies_samples(); }>("verifies_samples"),
+    named<[](Case& one, PyObject* check) { one.checks->push_back(Ref::borrowed(check)); }>("after_samples"),
+    named<[](Case& one) { return one.state->is_concluding(); }>("is_concluding"),
+    named<check>("check"),
+    named<measure>("measure"),
+    named<measure_batches>("measure_batches"),
+    named<[](Case& one) { return *one.collections; }>("collections"),
+    {nullptr, nullptr, 0, nullptr}};
 
 /// Clears the exception and describes it (headroom._errors).
 std::string take_python_error() {
@@ -663,15 +609,13 @@ Registry& registry_of(PyObject* capsule) {
 }
 
 /// registry() -> capsule of experiments
-PyObject* make_registry(PyObject*, PyObject*) {
-  return guarded([] {
-    auto made = std::make_unique<Declared>();
-    Ref capsule = Ref::owned(PyCapsule_New(made.get(), kRegistryName, [](PyObject* object) {
-      delete static_cast<Declared*>(PyCapsule_GetPointer(object, kRegistryName));
-    }));
-    made.release();
-    return capsule;
-  });
+Ref make_registry() {
+  auto made = std::make_unique<Declared>();
+  Ref capsule = Ref::owned(PyCapsule_New(made.get(), kRegistryName, [](PyObject* object) {
+    delete static_cast<Declared*>(PyCapsule_GetPointer(object, kRegistryName));
+  }));
+  made.release();
+  return capsule;
 }
 
 PyObject* member(PyObject* dict, const char* key) {
@@ -702,14 +646,6 @@ Axis axis_of(PyObject* object) {
     axis.types.push_back(is_text ? AxisType::kText : is_real ? AxisType::kReal : AxisType::kAsWritten);
   }
   return axis;
-}
-
-template <typename Use>
-void for_each(PyObject* iterable, Use&& use) {
-  if (iterable == nullptr) return;
-  const Ref iterator = Ref::owned(PyObject_GetIter(iterable));
-  while (PyObject* item = PyIter_Next(iterator.get())) use(Ref::owned(item).get());
-  if (PyErr_Occurred() != nullptr) throw PythonError{};
 }
 
 /// On one thread, or alternating between two.
@@ -864,72 +800,48 @@ Experiment::Function function_of(PyObject* function, bool on_server, Caller& cal
 }
 
 /// Throws ValueError if the name is taken.
-PyObject* add(PyObject*, PyObject* arguments) {
-  return guarded([&] {
-    PyObject *capsule = nullptr, *function = nullptr, *about = nullptr;
-    const char* name = nullptr;
-    if (PyArg_ParseTuple(arguments, "OsOO", &capsule, &name, &function, &about) == 0) throw PythonError{};
-    Declared& declared = declared_of(capsule);
-    Experiment& made =
-        declared.registry.add(name, function_of(function, flag_member(about, "on_server"), declared.caller));
-    made.summary(text_member(about, "summary"));
-    for_each(member(about, "axes"), [&](PyObject* item) { made.axis(axis_of(item)); });
-    if (PyObject* backends = member(about, "backends")) {
-      const std::vector<std::string> names = to_texts(backends);
-      made.backends(std::span<const std::string>(names));
-    }
-    if (PyObject* variants = member(about, "variants")) {
-      PyObject *backend = nullptr, *names = nullptr;
-      for (Py_ssize_t at = 0; PyDict_Next(variants, &at, &backend, &names) != 0;)
-        made.variants(to_text(backend), to_texts(names));
-    }
-    std::vector<int> threads;
-    for_each(member(about, "threads"),
-             [&](PyObject* item) { threads.push_back(static_cast<int>(to_unsigned(item))); });
-    made.threads(std::move(threads));
-    if (PyObject* metrics = member(about, "also_metrics")) made.also_metrics(to_texts(metrics));
-    if (const std::string metric = text_member(about, "metric"); !metric.empty()) made.metric(metric);
-    if (const std::string device = text_member(about, "device"); !device.empty()) made.device(device);
-    if (const std::string model = text_member(about, "model"); !model.empty()) made.model(model);
-    if (flag_member(about, "on_request")) made.on_request();
-    if (flag_member(about, "places_itself")) made.places_itself();
-    if (flag_member(about, "each_rank_counts")) made.each_rank_counts();
-    return none();
-  });
+void add_experiment(PyObject* capsule, Text name, PyObject* function, PyObject* about) {
+  Declared& declared = declared_of(capsule);
+  Experiment& made =
+      declared.registry.add(name, function_of(function, flag_member(about, "on_server"), declared.caller));
+  made.summary(text_member(about, "summary"));
+  for_each(member(about, "axes"), [&](PyObject* item) { made.axis(axis_of(item)); });
+  if (PyObject* backends = member(about, "backends")) {
+    const std::vector<std::string> names = to_texts(backends);
+    made.backends(std::span<const std::string>(names));
+  }
+  if (PyObject* variants = member(about, "variants")) {
+    PyObject *backend = nullptr, *names = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(variants, &at, &backend, &names) != 0;)
+      made.variants(to_text(backend), to_texts(names));
+  }
+  std::vector<int> threads;
+  for_each(member(about, "threads"),
+           [&](PyObject* item) { threads.push_back(static_cast<int>(to_unsigned(item))); });
+  made.threads(std::move(threads));
+  if (PyObject* metrics = member(about, "also_metrics")) made.also_metrics(to_texts(metrics));
+  if (const std::string metric = text_member(about, "metric"); !metric.empty()) made.metric(metric);
+  if (const std::string device = text_member(about, "device"); !device.empty()) made.device(device);
+  if (const std::string model = text_member(about, "model"); !model.empty()) made.model(model);
+  if (flag_member(about, "on_request")) made.on_request();
+  if (flag_member(about, "places_itself")) made.places_itself();
+  if (flag_member(about, "each_rank_counts")) made.each_rank_counts();
 }
 
 /// set_threads(registry, name, count): sets the default number of threads.
-PyObject* set_threads(PyObject*, PyObject* arguments) {
-  return guarded([&] {
-    PyObject* capsule = nullptr;
-    const char* name = nullptr;
-    int count = 0;
-    if (PyArg_ParseTuple(arguments, "Osi", &capsule, &name, &count) == 0) throw PythonError{};
-    Experiment* found = registry_of(capsule).find(name);
-    if (found == nullptr) throw Error("unknown experiment " + std::string(name));
-    found->threads({count});
-    return none();
-  });
+void set_threads(PyObject* capsule, Text name, int count) {
+  Experiment* found = registry_of(capsule).find(name);
+  if (found == nullptr) throw Error("unknown experiment " + name);
+  found->threads({count});
 }
 
 /// serve(registry, name, descriptor, refusal or None): takes over a socket and answers headroom until it asks
 /// to end.
-PyObject* serve_at(PyObject*, PyObject* arguments) {
-  return guarded([&] {
-    PyObject *capsule = nullptr, *refusal = nullptr;
-    const char* name = nullptr;
-    int descriptor = -1;
-    if (PyArg_ParseTuple(arguments, "OsiO", &capsule, &name, &descriptor, &refusal) == 0) throw PythonError{};
-    Registry& registry = registry_of(capsule);
-    if (refusal != Py_None) {
-      const std::string reason = to_text(refusal);
-      registry.require_with([reason] { throw Error(reason); });
-    }
-    const std::string called = name;
-    LockReleased released;
-    serve(Channel(descriptor), registry, called, {});
-    return released.with_lock(none);
-  });
+void serve_at(PyObject* capsule, Text name, int descriptor, PyObject* refusal) {
+  Registry& registry = registry_of(capsule);
+  if (refusal != Py_None) registry.require_with([reason = to_text(refusal)] { throw Error(reason); });
+  const LockReleased released;
+  serve(Channel(descriptor), registry, name, {});
 }
 
 /// An exception of a handler, other than KeyboardInterrupt.
@@ -967,30 +879,22 @@ class ServingCaller {
 /// serve_here(registry, name, descriptor, interrupt): like serve(). Experiments added with "on_server" run on
 /// this thread. interrupt() is called for Ctrl-C and should end headroom; an exception of another signal's
 /// handler ends the conversation and is raised here.
-PyObject* serve_here(PyObject*, PyObject* arguments) {
-  return guarded([&] {
-    PyObject *capsule = nullptr, *interrupted = nullptr;
-    const char* name = nullptr;
-    int descriptor = -1;
-    if (PyArg_ParseTuple(arguments, "OsiO", &capsule, &name, &descriptor, &interrupted) == 0)
-      throw PythonError{};
-    Declared& declared = declared_of(capsule);
-    Caller& caller = declared.caller;
-    const std::string called = name;
-    {
-      const ServingCaller serving(caller, interrupted);
-      LockReleased released;
-      const IdleHooks idle_hooks{[&] { released.with_lock([&] { handle_signals(caller); }); },
-                                 [&] { return !std::exchange(caller.withholds_reply, false); }};
-      try {
-        serve_connection(Channel(descriptor), declared.registry, called, {}, idle_hooks);
-      } catch (const HandlerRaised&) {
-      }
+void serve_here(PyObject* capsule, Text name, int descriptor, PyObject* interrupted) {
+  Declared& declared = declared_of(capsule);
+  Caller& caller = declared.caller;
+  {
+    const ServingCaller serving(caller, interrupted);
+    LockReleased released;
+    const IdleHooks idle_hooks{[&] { released.with_lock([&] { handle_signals(caller); }); },
+                               [&] { return !std::exchange(caller.withholds_reply, false); }};
+    try {
+      serve_connection(Channel(descriptor), declared.registry, name, {}, idle_hooks);
+    } catch (const HandlerRaised&) {
     }
-    if (caller.type.get() == nullptr) return none();
-    PyErr_Restore(caller.type.release(), caller.value.release(), caller.traceback.release());
-    throw PythonError{};
-  });
+  }
+  if (caller.type.get() == nullptr) return;
+  PyErr_Restore(caller.type.release(), caller.value.release(), caller.traceback.release());
+  throw PythonError{};
 }
 
 struct Conversation {
@@ -1001,40 +905,32 @@ struct Conversation {
 constexpr const char* kConversationName = "headroom._core.Conversation";
 
 /// conversation(registry) -> answers requests without a channel
-PyObject* make_conversation(PyObject*, PyObject* capsule) {
-  return guarded([&] {
-    auto made = std::make_unique<Conversation>();
-    made->server = std::make_unique<RegistryServer>(registry_of(capsule));
-    made->registry = Ref::borrowed(capsule);
-    Ref held = Ref::owned(PyCapsule_New(made.get(), kConversationName, [](PyObject* object) {
-      auto* ended = static_cast<Conversation*>(PyCapsule_GetPointer(object, kConversationName));
-      {
-        const LockReleased released;  // its cases end in Python
-        ended->server.reset();
-      }
-      delete ended;
-    }));
-    made.release();
-    return held;
-  });
+Ref make_conversation(PyObject* registry) {
+  auto made = std::make_unique<Conversation>();
+  made->server = std::make_unique<RegistryServer>(registry_of(registry));
+  made->registry = Ref::borrowed(registry);
+  Ref held = Ref::owned(PyCapsule_New(made.get(), kConversationName, [](PyObject* object) {
+    auto* ended = static_cast<Conversation*>(PyCapsule_GetPointer(object, kConversationName));
+    {
+      const LockReleased released;  // its cases end in Python
+      ended->server.reset();
+    }
+    delete ended;
+  }));
+  made.release();
+  return held;
 }
 
 /// answer(conversation, request) -> reply, both JSON. ValueError for an invalid request.
-PyObject* answer(PyObject*, PyObject* arguments) {
-  return guarded([&] {
-    PyObject* capsule = nullptr;
-    const char* text = nullptr;
-    if (PyArg_ParseTuple(arguments, "Os", &capsule, &text) == 0) throw PythonError{};
-    auto* conversation = static_cast<Conversation*>(PyCapsule_GetPointer(capsule, kConversationName));
-    if (conversation == nullptr) throw PythonError{};
-    const std::string request = text;
-    std::string reply;
-    {
-      const LockReleased released;
-      reply = dump_json(conversation->server->answer(parse_json(request, "request")));
-    }
-    return to_python(reply);
-  });
+Ref answer(PyObject* capsule, Text request) {
+  auto* conversation = static_cast<Conversation*>(PyCapsule_GetPointer(capsule, kConversationName));
+  if (conversation == nullptr) throw PythonError{};
+  std::string reply;
+  {
+    const LockReleased released;
+    reply = dump_json(conversation->server->answer(parse_json(request, "request")));
+  }
+  return to_python(reply);
 }
 
 template <typename T>
@@ -1043,29 +939,34 @@ void fill_at(std::uint64_t address, std::uint64_t count, std::uint64_t seed) {
 }
 
 /// fill_random(address, count, "f32" | "f64" | "bf16" | "int8", seed)
-PyObject* fill_random_at(PyObject*, PyObject* arguments) {
-  return guarded([&] {
-    unsigned long long address = 0, count = 0, seed = 0;
-    const char* dtype = nullptr;
-    if (PyArg_ParseTuple(arguments, "KKsK", &address, &count, &dtype, &seed) == 0) throw PythonError{};
-    const std::string called = dtype;
-    LockReleased released;
-    if (called == "f32") fill_at<float>(address, count, seed);
-    if (called == "f64") fill_at<double>(address, count, seed);
-    if (called == "bf16") fill_at<Bf16>(address, count, seed);
-    if (called == "int8") fill_at<std::int8_t>(address, count, seed);
-    return released.with_lock(none);
+void fill_random_at(std::uint64_t address, std::uint64_t count, Text dtype, std::uint64_t seed) {
+  const LockReleased released;
+  if (dtype == "f32") fill_at<float>(address, count, seed);
+  if (dtype == "f64") fill_at<double>(address, count, seed);
+  if (dtype == "bf16") fill_at<Bf16>(address, count, seed);
+  if (dtype == "int8") fill_at<std::int8_t>(address, count, seed);
+}
+
+template <typename Result, typename... Given>
+Ref applied(Result (*function)(Given...), PyObject* arguments) {
+  return returned([&] {
+    return std::apply([&](Given&&... given) { return function(std::move(given)...); },
+                      unpacked<Given...>(arguments));
   });
 }
 
-PyMethodDef kFunctions[] = {{"registry", make_registry, METH_NOARGS, nullptr},
-                            {"add", add, METH_VARARGS, nullptr},
-                            {"set_threads", set_threads, METH_VARARGS, nullptr},
-                            {"serve", serve_at, METH_VARARGS, nullptr},
-                            {"serve_here", serve_here, METH_VARARGS, nullptr},
-                            {"conversation", make_conversation, METH_O, nullptr},
-                            {"answer", answer, METH_VARARGS, nullptr},
-                            {"fill_random", fill_random_at, METH_VARARGS, nullptr},
+template <auto function>
+constexpr PyMethodDef exported(const char* name) {
+  const auto entry = [](PyObject*, PyObject* arguments) {
+    return guarded([&] { return applied(+function, arguments); });
+  };
+  return {name, entry, METH_VARARGS, nullptr};
+}
+
+PyMethodDef kFunctions[] = {exported<make_registry>("registry"),  exported<add_experiment>("add"),
+                            exported<set_threads>("set_threads"), exported<serve_at>("serve"),
+                            exported<serve_here>("serve_here"),   exported<make_conversation>("conversation"),
+                            exported<answer>("answer"),           exported<fill_random_at>("fill_random"),
                             {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef kModule = {
