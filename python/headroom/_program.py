@@ -59,6 +59,21 @@ def time_option(given: str | float) -> str:
     return f"{float(given):.9f}s"
 
 
+def run_options(precision: str | float | None = None, max_time: str | float | None = None, samples: int | None = None,
+                threads: int | None = None) -> list[str]:
+    """Returns the options of `headroom run` that are given, and --no-store."""
+    options = ["--no-store"]
+    if precision is not None:
+        options += ["--precision", precision if isinstance(precision, str) else f"{100 * precision:g}%"]
+    if max_time is not None:
+        options += ["--max-time", time_option(max_time)]
+    if samples is not None:
+        options += ["--num-samples", str(samples)]
+    if threads is not None:
+        options += ["--threads", str(threads)]
+    return options
+
+
 def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
     """Returns standard output and error. Ctrl-C asks `process` to end."""
     while True:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ._dtensor import clear_propagation
 from ._errors import describe
-from ._program import CommandFailed, time_option
+from ._program import CommandFailed, run_options
 from .experiments import Declarations
 from .reading import Records
 from .state import State
@@ -181,17 +181,6 @@ def _unpacked(text: str) -> tuple[Mapping[str, Any], str]:
     return first, second
 
 
-def _options(precision: str | None, max_time: str | float | None, samples: int | None) -> list[str]:
-    options = ["--no-store"]
-    if max_time is not None:
-        options += ["--max-time", time_option(max_time)]
-    if precision:
-        options += ["--precision", precision]
-    if samples:
-        options += ["--num-samples", str(samples)]
-    return options
-
-
 def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., Any] | None = None, name: str | None = None,
              precision: str | None = None, max_time: str | float | None = None, samples: int | None = None) -> Measured:
     """Measures what PyTorch's DTensor adds to function(*operands), under torchrun.
@@ -240,7 +229,7 @@ def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., 
         return hits
 
     called = name or getattr(function, "__name__", "function")
-    measured, text = _measure(f"dispatch.{called}", columns, batch, _options(precision, max_time, samples))
+    measured, text = _measure(f"dispatch.{called}", columns, batch, run_options(precision or None, max_time, samples or None))
     with torch.no_grad():
         operators = _operators(torch, lambda: function(*operands), lambda: None)
     return Measured(measured, text, operators)
@@ -354,6 +343,6 @@ def ddp(module: Any, step: Callable[[], object], name: str | None = None, precis
     notes = dict.fromkeys(("without reduction", "exposed communication"), _STATIC) if is_static else {}
     with _SavedModule(torch, module):
         measured, text = _measure(f"ddp.{name or type(getattr(module, 'module', module)).__name__}", columns, batch,
-                              _options(precision, max_time, samples), notes)
+                              run_options(precision or None, max_time, samples or None), notes)
         operators = _operators(torch, step, distributed.barrier)
     return Measured(measured, text, operators, notes)

@@ -84,22 +84,22 @@ class Table:
 
     def to_pyarrow(self) -> Any:
         """Returns a pyarrow.Table. Raises ImportError without pyarrow."""
-        return _needed("pyarrow").table(self)
+        return needed("pyarrow").table(self)
 
     def to_polars(self) -> Any:
         """Returns a polars.DataFrame. Raises ImportError without polars."""
-        return _needed("polars").DataFrame(self)
+        return needed("polars").DataFrame(self)
 
     def to_pandas(self) -> Any:
         """Returns a pandas.DataFrame with the units in its attrs. Raises ImportError without pandas."""
-        frame = _needed("pandas").DataFrame(self._columns)
+        frame = needed("pandas").DataFrame(self._columns)
         frame = frame.astype(dict.fromkeys(self._numbers, "float64"))
         frame.attrs.update(units=self.units, **self.metadata)
         return frame
 
     def plot(self, x: str, y: str, by: str | None = None) -> Any:
         """Plots column `y` over column `x`, a line per value of `by`. Returns matplotlib's Axes. Raises ImportError without matplotlib."""
-        pyplot = _needed("matplotlib.pyplot", "matplotlib")
+        pyplot = needed("matplotlib.pyplot", "matplotlib")
         _, axes = pyplot.subplots()
         groups = dict.fromkeys(self[by]) if by else {None: None}
         for group in groups:
@@ -148,7 +148,8 @@ def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
-def _needed(module: str, package: str | None = None) -> Any:
+def needed(module: str, package: str | None = None) -> Any:
+    """Imports a module. Raises ImportError naming the package."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import signal
 import socket
@@ -13,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _callables, _core, _threads
-from ._program import environment, failure, program, time_option
+from ._program import environment, failure, program, run_options
 from ._shown import markup, visible
 from .experiments import Declarations
 from .state import State
+from .table import needed
 
 _FINE = (0, 1, 3, 130)  # measured; a row failed; inconclusive; interrupted
 
@@ -100,10 +100,7 @@ class Comparison(Sequence[Measurement]):
 
     def plot(self) -> Any:
         """Plots times, intervals and samples. Returns matplotlib's Axes. Raises ImportError without matplotlib."""
-        try:
-            pyplot: Any = importlib.import_module("matplotlib.pyplot")
-        except ImportError:
-            raise ImportError("plot() needs matplotlib: pip install matplotlib") from None
+        pyplot = needed("matplotlib.pyplot", "matplotlib")
         figure, axes = pyplot.subplots()
         for place, one in enumerate(self._measurements):
             axes.plot(list(one.samples_ns), [place] * len(one.samples_ns), ".", alpha=0.3)
@@ -238,26 +235,6 @@ def measure_here(declarations: Declarations, options: Sequence[str], name: str =
     raise failure(running.errors, exit_code)
 
 
-def _options(precision: str | float | None, max_time: str | float | None, threads: int | None, limits: bool, quick: bool,
-             samples: int | None, hot: bool) -> list[str]:
-    options = ["--no-store"]
-    if precision is not None:
-        options += ["--precision", precision if isinstance(precision, str) else f"{100 * precision:g}%"]
-    if max_time is not None:
-        options += ["--max-time", time_option(max_time)]
-    if threads is not None:
-        options += ["--threads", str(threads)]
-    if samples is not None:
-        options += ["--num-samples", str(samples)]
-    if not limits:
-        options.append("--no-limits")
-    if quick:
-        options.append("--quick")
-    if hot:
-        options.append("--hot")
-    return options
-
-
 def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any]], *args: Any,
             setup: Callable[[], Any] | None = None, rtol: float | None = None, bytes: float = 0, flops: float = 0,
             dtype: str = "", device: str = "cpu", threads: int | None = None, precision: str | float | None = None,
@@ -306,7 +283,9 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
 
     declarations = Declarations()
     declarations.add(experiment, name, {}, {"backends": list(named), "device": device})
-    records, text = measure_here(declarations, _options(precision, max_time, threads, bool(bytes or flops), quick, samples, True))
+    options = [*run_options(precision, max_time, samples, threads), "--hot"]
+    options += [option for option, is_given in (("--no-limits", not (bytes or flops)), ("--quick", quick)) if is_given]
+    records, text = measure_here(declarations, options)
     return Comparison([_measurement(backend, records["records"]) for backend in named], text, records)
 
 
