@@ -47,57 +47,6 @@
 namespace headroom::cli {
 namespace {
 
-/// The user's running measurements, from their journals. Reading a grown journal takes at most a twentieth of
-/// a CPU, to not disturb the measurement. Not thread-safe.
-class LiveRuns {
- public:
-  /// [{"command", "time": seconds since 1970, "finished": groups, "title": of the running group,
-  ///     "cases": [{"case", "metric", "unit", "value", "low", "high", "samples"}], "left_out": count,
-  ///     "problem": why it cannot be read, or empty}]
-  Json now();
-
- private:
-  struct CachedRun {
-    std::uintmax_t size = 0;
-    std::chrono::steady_clock::time_point not_before;
-    Json told;
-  };
-  std::map<std::filesystem::path, CachedRun> cached_runs_;
-};
-
-struct HttpResponse {
-  int status = 200;
-  std::string type;  ///< "text/html; charset=utf-8"
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers{};
-};
-
-/// Serves browsers of this machine: listens on 127.0.0.1 with several threads, answers GET and HEAD (others:
-/// 405) to names of this machine (others: 421, against DNS rebinding). Limits headers, connections and times
-/// (OpenConnections).
-class HttpServer {
- public:
-  /// `path`: "/series/7.html", without the query. Called by several threads at once. An exception becomes
-  /// status 500.
-  using Handler = std::function<HttpResponse(const std::string& path)>;
-
-  /// Port 0: any free port. Throws Error if the port is in use or not allowed, or the library is missing.
-  HttpServer(std::uint16_t port, Handler handler);
-  ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
-
-  std::uint16_t port() const { return port_; }
-
-  /// Call several times per second.
-  void end_slow_connections();
-
- private:
-  class Daemon;
-  std::uint16_t port_ = 0;
-  std::unique_ptr<Daemon> daemon_;
-};
-
 namespace fs = std::filesystem;
 
 constexpr std::size_t kCases = 200;
@@ -258,6 +207,13 @@ std::uint16_t port_of(int file) {
   return ntohs(address.sin_port);
 }
 
+struct HttpResponse {
+  int status = 200;
+  std::string type;  ///< "text/html; charset=utf-8"
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers{};
+};
+
 HttpResponse plain(int status, const std::string& text) {
   return {status, "text/plain; charset=utf-8", text + "\n"};
 }
@@ -278,28 +234,44 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-Json LiveRuns::now() {
-  std::map<fs::path, CachedRun> seen;
-  Json runs = Json::array();
-  for (const fs::path& path : journals_of_running()) {
-    CachedRun one;
-    if (const auto known = cached_runs_.find(path); known != cached_runs_.end())
-      one = std::move(known->second);
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(path, error);
-    const auto start = std::chrono::steady_clock::now();
-    if (!error && size != one.size && start >= one.not_before) {
-      one.size = size;
-      one.told = live_run_json(path);
-      const auto end = std::chrono::steady_clock::now();
-      one.not_before = end + kShareOfCpu * (end - start);
+/// The user's running measurements, from their journals. Reading a grown journal takes at most a twentieth of
+/// a CPU, to not disturb the measurement. Not thread-safe.
+class LiveRuns {
+ public:
+  /// [{"command", "time": seconds since 1970, "finished": groups, "title": of the running group,
+  ///     "cases": [{"case", "metric", "unit", "value", "low", "high", "samples"}], "left_out": count,
+  ///     "problem": why it cannot be read, or empty}]
+  Json now() {
+    std::map<fs::path, CachedRun> seen;
+    Json runs = Json::array();
+    for (const fs::path& path : journals_of_running()) {
+      CachedRun one;
+      if (const auto known = cached_runs_.find(path); known != cached_runs_.end())
+        one = std::move(known->second);
+      std::error_code error;
+      const std::uintmax_t size = fs::file_size(path, error);
+      const auto start = std::chrono::steady_clock::now();
+      if (!error && size != one.size && start >= one.not_before) {
+        one.size = size;
+        one.told = live_run_json(path);
+        const auto end = std::chrono::steady_clock::now();
+        one.not_before = end + kShareOfCpu * (end - start);
+      }
+      if (!one.told.is_null()) runs.push_back(one.told);
+      seen.emplace(path, std::move(one));
     }
-    if (!one.told.is_null()) runs.push_back(one.told);
-    seen.emplace(path, std::move(one));
+    cached_runs_ = std::move(seen);
+    return runs;
   }
-  cached_runs_ = std::move(seen);
-  return runs;
-}
+
+ private:
+  struct CachedRun {
+    std::uintmax_t size = 0;
+    std::chrono::steady_clock::time_point not_before;
+    Json told;
+  };
+  std::map<std::filesystem::path, CachedRun> cached_runs_;
+};
 
 /// When the state of each open connection began. A client that sends or reads a byte now and then is never
 /// idle, so the library does not close it. Thread-safe.
@@ -335,27 +307,41 @@ class OpenConnections {
   std::map<int, State> open_;
 };
 
-class HttpServer::Daemon {
+/// Serves browsers of this machine: listens on 127.0.0.1 with several threads, answers GET and HEAD (others:
+/// 405) to names of this machine (others: 421, against DNS rebinding). Limits headers, connections and times
+/// (OpenConnections).
+class HttpServer {
  public:
-  Daemon(int file, std::uint16_t port, Handler handler)
-      : functions_(load()),
+  /// `path`: "/series/7.html", without the query. Called by several threads at once. An exception becomes
+  /// status 500.
+  using Handler = std::function<HttpResponse(const std::string& path)>;
+
+  /// Port 0: any free port. Throws Error if the port is in use or not allowed, or the library is missing.
+  HttpServer(std::uint16_t port, Handler handler)
+      : socket_{listening_socket(port)},
+        port_(port_of(socket_.file)),
+        functions_(load()),
         handler_(std::move(handler)),
-        hosts_{fmt::format("127.0.0.1:{}", port), fmt::format("localhost:{}", port)} {
-    if (port == 80) hosts_.insert(hosts_.end(), {"127.0.0.1", "localhost"});
+        hosts_{fmt::format("127.0.0.1:{}", port_), fmt::format("localhost:{}", port_)} {
+    if (port_ == 80) hosts_.insert(hosts_.end(), {"127.0.0.1", "localhost"});
     const SignalsBlocked blocked;
-    daemon_ = functions_->start(MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, &Daemon::on_request, this,
-                                MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_THREAD_POOL_SIZE, kThreads,
-                                MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT,
-                                kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMemory,
-                                MHD_OPTION_UNESCAPE_CALLBACK, &Daemon::leave_escaped, nullptr,
-                                MHD_OPTION_NOTIFY_CONNECTION, &Daemon::on_connection, this,
-                                MHD_OPTION_NOTIFY_COMPLETED, &Daemon::on_completed, this, MHD_OPTION_END);
+    daemon_ = functions_->start(
+        MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, &HttpServer::on_request, this,
+        MHD_OPTION_LISTEN_SOCKET, socket_.file, MHD_OPTION_THREAD_POOL_SIZE, kThreads,
+        MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMemory, MHD_OPTION_UNESCAPE_CALLBACK, &HttpServer::leave_escaped,
+        nullptr, MHD_OPTION_NOTIFY_CONNECTION, &HttpServer::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED,
+        &HttpServer::on_completed, this, MHD_OPTION_END);
     if (daemon_ == nullptr)
       throw Error("cannot start the server on 127.0.0.1; check free memory and the limit of threads");
+    socket_.file = -1;  // the daemon closes it
   }
-  ~Daemon() { functions_->stop(daemon_); }
-  Daemon(const Daemon&) = delete;
-  Daemon& operator=(const Daemon&) = delete;
+  ~HttpServer() { functions_->stop(daemon_); }
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  /// Call several times per second.
   void end_slow_connections() { connections_.end_slow(); }
 
  private:
@@ -364,7 +350,7 @@ class HttpServer::Daemon {
   }
   static void on_connection(void* self, MHD_Connection* connection, void**,
                             MHD_ConnectionNotificationCode code) {
-    auto& daemon = *static_cast<Daemon*>(self);
+    auto& daemon = *static_cast<HttpServer*>(self);
     const int socket = daemon.socket_of(connection);
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
       daemon.connections_.set_reading_headers(socket);
@@ -372,7 +358,7 @@ class HttpServer::Daemon {
       daemon.connections_.closed(socket);
   }
   static void on_completed(void* self, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {
-    auto& daemon = *static_cast<Daemon*>(self);
+    auto& daemon = *static_cast<HttpServer*>(self);
     daemon.connections_.set_reading_headers(daemon.socket_of(connection));
   }
 
@@ -383,7 +369,7 @@ class HttpServer::Daemon {
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
                                const char*, const char*, std::size_t* upload_size, void** request) {
     static char seen;
-    auto& daemon = *static_cast<Daemon*>(self);
+    auto& daemon = *static_cast<HttpServer*>(self);
     const std::string_view verb(method);
     if (*request == nullptr) {
       daemon.connections_.set_answering(daemon.socket_of(connection));
@@ -403,7 +389,7 @@ class HttpServer::Daemon {
 
   HttpResponse answer(MHD_Connection* connection, const char* url) const {
     std::vector<std::string> hosts;
-    functions_->values(connection, MHD_HEADER_KIND, &Daemon::collect_hosts, &hosts);
+    functions_->values(connection, MHD_HEADER_KIND, &HttpServer::collect_hosts, &hosts);
     if (hosts.size() != 1 || std::ranges::find(hosts_, hosts.front()) == hosts_.end())
       return plain(421, "this server answers requests for " + hosts_.front() + " only");
     try {
@@ -446,63 +432,18 @@ class HttpServer::Daemon {
     return result;
   }
 
+  struct Socket {
+    int file;
+    ~Socket() {
+      if (file >= 0) ::close(file);
+    }
+  } socket_;
+  std::uint16_t port_;
   std::unique_ptr<Functions> functions_;
   Handler handler_;
   std::vector<std::string> hosts_;
   OpenConnections connections_;
   MHD_Daemon* daemon_ = nullptr;
-};
-
-HttpServer::HttpServer(std::uint16_t port, Handler handler) {
-  const int file = listening_socket(port);
-  port_ = port_of(file);
-  try {
-    daemon_ = std::make_unique<Daemon>(file, port_, std::move(handler));
-  } catch (...) {
-    ::close(file);
-    throw;
-  }
-}
-
-HttpServer::~HttpServer() = default;
-
-void HttpServer::end_slow_connections() {
-  daemon_->end_slow_connections();
-}
-
-/// The answers of `headroom serve`: pages of a history, its feed, and running measurements.
-class ServedHistory {
- public:
-  /// Throws Error if the history cannot be read.
-  ServedHistory(const std::string& store, double least);
-
-  /// Thread-safe. An unresponsive history blocks one thread; the others answer with the last snapshot and the
-  /// problem.
-  HttpResponse answer(const std::string& path);
-
- private:
-  struct Snapshot {
-    std::string tag, index, feed;
-  };
-
-  void refresh_if_due();
-  void take_snapshot();
-  std::shared_ptr<const Snapshot> snapshot();
-  HttpResponse first_page();
-  HttpResponse live();
-  HttpResponse series(const std::string& number);
-
-  std::timed_mutex site_mutex_;  ///< guards reading the history
-  LiveSite site_;
-  std::chrono::steady_clock::time_point next_refresh_;
-  std::size_t refreshes_ = 0;
-
-  std::mutex snapshot_mutex_;  ///< guards snapshot_ and problem_; never held while reading the history
-  std::shared_ptr<const Snapshot> snapshot_;
-  std::string problem_;
-
-  std::mutex runs_mutex_;
-  LiveRuns runs_;
 };
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
@@ -552,90 +493,115 @@ constexpr const char* kServeDetails[] = {
 /// Reports a locked history before the browser gives up.
 constexpr std::chrono::seconds kLockPatience{3};
 
-ServedHistory::ServedHistory(const std::string& store, double least)
-    : site_(store, least, {kLockPatience, was_interrupted, std::chrono::seconds(0)}) {
-  site_.refresh();
-  take_snapshot();
-}
-
-/// The tag is unique, across restarts too.
-void ServedHistory::take_snapshot() {
-  auto made = std::make_shared<Snapshot>();
-  made->tag =
-      fmt::format("{:x}-{}", std::chrono::system_clock::now().time_since_epoch().count(), ++refreshes_);
-  Page page = site_.index();
-  page.live = made->tag;
-  page.sections.insert(page.sections.begin(), {"running", "Running measurements", {{"runs", Json::array()}}});
-  made->index = linked_page_html(page, "");
-  made->feed = site_.feed();
-  const std::lock_guard lock(snapshot_mutex_);
-  snapshot_ = std::move(made);
-}
-
-void ServedHistory::refresh_if_due() {
-  const std::unique_lock lock(site_mutex_, std::try_to_lock);
-  const auto start = std::chrono::steady_clock::now();
-  if (!lock || start < next_refresh_) return;
-  std::string problem;
-  try {
-    if (site_.refresh()) take_snapshot();
-  } catch (const Error& error) {
-    problem = error.what();
+/// The answers of `headroom serve`: pages of a history, its feed, and running measurements.
+class ServedHistory {
+ public:
+  /// Throws Error if the history cannot be read.
+  ServedHistory(const std::string& store, double least)
+      : site_(store, least, {kLockPatience, was_interrupted, std::chrono::seconds(0)}) {
+    site_.refresh();
+    take_snapshot();
   }
-  const auto end = std::chrono::steady_clock::now();
-  next_refresh_ = end + kBetweenRefreshes;
-  // Waiting for an unresponsive history puts no load on it.
-  if (problem.empty()) next_refresh_ = std::max(next_refresh_, end + kShareOfTime * (end - start));
-  const std::lock_guard told(snapshot_mutex_);
-  problem_ = std::move(problem);
-}
 
-std::shared_ptr<const ServedHistory::Snapshot> ServedHistory::snapshot() {
-  const std::lock_guard lock(snapshot_mutex_);
-  return snapshot_;
-}
-
-HttpResponse ServedHistory::live() {
-  refresh_if_due();
-  Json running = Json::array();
-  {
-    const std::lock_guard lock(runs_mutex_);
-    running = runs_.now();
+  /// Thread-safe. An unresponsive history blocks one thread; the others answer with the last snapshot and the
+  /// problem.
+  HttpResponse answer(const std::string& path) {
+    if (path == "/" || path == "/index.html") {
+      refresh_if_due();
+      return {200, kHtml, snapshot()->index};
+    }
+    if (path == "/feed.xml") {
+      refresh_if_due();
+      return {200, "application/atom+xml; charset=utf-8", snapshot()->feed};
+    }
+    if (path == "/live.json") return live();
+    if (const auto number = series_of(path)) return series(*number);
+    return asset(path).value_or(not_found());
   }
-  const std::lock_guard lock(snapshot_mutex_);
-  return {
-      200, "application/json",
-      dump_json({{"tag", snapshot_->tag}, {"problem", visible(problem_)}, {"running", std::move(running)}})};
-}
 
-HttpResponse ServedHistory::series(const std::string& number) {
-  const std::optional<std::int64_t> id = to_integer(number);
-  if (!id || number != fmt::format("{}", *id)) return not_found();
-  const std::unique_lock lock(site_mutex_, kHistoryPatience);
-  if (!lock) return {503, kText, "the history is busy; try again\n"};
-  try {
-    std::optional<Page> page = site_.series_page(*id);
-    if (!page) return not_found();
-    page->live = snapshot()->tag;
-    return {200, kHtml, linked_page_html(*page, "../")};
-  } catch (const Error& error) {
-    return {503, kText, fmt::format("cannot read the history: {}\n", visible(error.what()))};
+ private:
+  struct Snapshot {
+    std::string tag, index, feed;
+  };
+
+  void refresh_if_due() {
+    const std::unique_lock lock(site_mutex_, std::try_to_lock);
+    const auto start = std::chrono::steady_clock::now();
+    if (!lock || start < next_refresh_) return;
+    std::string problem;
+    try {
+      if (site_.refresh()) take_snapshot();
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    const auto end = std::chrono::steady_clock::now();
+    next_refresh_ = end + kBetweenRefreshes;
+    // Waiting for an unresponsive history puts no load on it.
+    if (problem.empty()) next_refresh_ = std::max(next_refresh_, end + kShareOfTime * (end - start));
+    const std::lock_guard told(snapshot_mutex_);
+    problem_ = std::move(problem);
   }
-}
 
-HttpResponse ServedHistory::answer(const std::string& path) {
-  if (path == "/" || path == "/index.html") {
+  /// The tag is unique, across restarts too.
+  void take_snapshot() {
+    auto made = std::make_shared<Snapshot>();
+    made->tag =
+        fmt::format("{:x}-{}", std::chrono::system_clock::now().time_since_epoch().count(), ++refreshes_);
+    Page page = site_.index();
+    page.live = made->tag;
+    page.sections.insert(page.sections.begin(),
+                         {"running", "Running measurements", {{"runs", Json::array()}}});
+    made->index = linked_page_html(page, "");
+    made->feed = site_.feed();
+    const std::lock_guard lock(snapshot_mutex_);
+    snapshot_ = std::move(made);
+  }
+
+  std::shared_ptr<const Snapshot> snapshot() {
+    const std::lock_guard lock(snapshot_mutex_);
+    return snapshot_;
+  }
+
+  HttpResponse live() {
     refresh_if_due();
-    return {200, kHtml, snapshot()->index};
+    Json running = Json::array();
+    {
+      const std::lock_guard lock(runs_mutex_);
+      running = runs_.now();
+    }
+    const std::lock_guard lock(snapshot_mutex_);
+    return {200, "application/json",
+            dump_json(
+                {{"tag", snapshot_->tag}, {"problem", visible(problem_)}, {"running", std::move(running)}})};
   }
-  if (path == "/feed.xml") {
-    refresh_if_due();
-    return {200, "application/atom+xml; charset=utf-8", snapshot()->feed};
+
+  HttpResponse series(const std::string& number) {
+    const std::optional<std::int64_t> id = to_integer(number);
+    if (!id || number != fmt::format("{}", *id)) return not_found();
+    const std::unique_lock lock(site_mutex_, kHistoryPatience);
+    if (!lock) return {503, kText, "the history is busy; try again\n"};
+    try {
+      std::optional<Page> page = site_.series_page(*id);
+      if (!page) return not_found();
+      page->live = snapshot()->tag;
+      return {200, kHtml, linked_page_html(*page, "../")};
+    } catch (const Error& error) {
+      return {503, kText, fmt::format("cannot read the history: {}\n", visible(error.what()))};
+    }
   }
-  if (path == "/live.json") return live();
-  if (const auto number = series_of(path)) return series(*number);
-  return asset(path).value_or(not_found());
-}
+
+  std::timed_mutex site_mutex_;  ///< guards reading the history
+  LiveSite site_;
+  std::chrono::steady_clock::time_point next_refresh_;
+  std::size_t refreshes_ = 0;
+
+  std::mutex snapshot_mutex_;  ///< guards snapshot_ and problem_; never held while reading the history
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::string problem_;
+
+  std::mutex runs_mutex_;
+  LiveRuns runs_;
+};
 
 struct ServeOptions {
   std::string store, min_magnitude = "0";

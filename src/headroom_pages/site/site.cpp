@@ -353,55 +353,6 @@ struct SitePlan {
   std::vector<SiteSeries> kept, gone;
 };
 
-/// All functions throw Error.
-class SeriesReader {
- public:
-  /// `least`: the smallest change to report, relative to the level before.
-  SeriesReader(Store& store, double least) : store_(store), least_(least) {}
-
-  SeriesAnalysis analysis(const StoredSeries& series);
-  /// Of the newest values and of those around changes.
-  SamplesOfValues samples(const SeriesAnalysis& analysis);
-
- private:
-  void add_samples(const SeriesAnalysis& analysis, std::size_t first, std::size_t end,
-                   SamplesOfValues& samples);
-  Environment environment(std::int64_t run);
-
-  Store& store_;
-  double least_;
-  /// Many series change at the same run.
-  std::map<std::int64_t, Environment> environments_;
-};
-
-/// The directory of a site, locked against other processes. Never touches foreign files. All functions throw
-/// Error naming the file.
-class SiteFolder {
- public:
-  /// Creates a missing directory; waits up to a minute for another writer.
-  explicit SiteFolder(const std::filesystem::path& path);
-  ~SiteFolder();
-  SiteFolder(const SiteFolder&) = delete;
-  SiteFolder& operator=(const SiteFolder&) = delete;
-
-  const std::optional<SiteState>& state() const { return state_; }
-  /// `page`: path below the directory ("series/7.html").
-  bool has(const std::string& page) const;
-
-  /// Call first, with all old and new pages. Throws Error if a foreign file has the name of a new page.
-  void announce(const SiteState& state);
-  /// Returns whether the page changed.
-  bool write(const std::string& page, const std::string& content);
-  /// Call last: removes announced pages that left the site.
-  void finish(const SiteState& state);
-
- private:
-  std::filesystem::path path_;
-  int lock_ = -1;
-  std::optional<SiteState> state_;
-  std::set<std::string> announced_;
-};
-
 constexpr std::size_t kNewestValues = 30, kChanges = 10, kBesideChange = 2;
 
 bool is_same(const StoredSeries& a, const StoredSeries& b) {
@@ -458,6 +409,138 @@ SiteState announced(const SiteState& state, const SitePlan& plan,
   return all;
 }
 
+/// All functions throw Error.
+class SeriesReader {
+ public:
+  /// `least`: the smallest change to report, relative to the level before.
+  SeriesReader(Store& store, double least) : store_(store), least_(least) {}
+
+  SeriesAnalysis analysis(const StoredSeries& series) {
+    return series_analysis(
+        series, store_.values(series.id), [this](std::int64_t run) { return environment(run); }, least_);
+  }
+  /// Of the newest values and of those around changes.
+  SamplesOfValues samples(const SeriesAnalysis& analysis) {
+    SamplesOfValues samples;
+    const std::size_t count = analysis.values.size();
+    if (count == 0) return samples;
+    const std::size_t newest = count - std::min(count, kNewestValues);
+    add_samples(analysis, newest, count, samples);
+    std::size_t shown = 0;
+    for (std::size_t i = analysis.segments.size() - 1; i > 0 && shown < kChanges; --i, ++shown) {
+      const std::size_t at = analysis.segments[i].first;
+      const std::size_t first = at - std::min(at, kBesideChange), end = std::min(at + kBesideChange, newest);
+      if (first < end) add_samples(analysis, first, end, samples);
+    }
+    return samples;
+  }
+
+ private:
+  void add_samples(const SeriesAnalysis& analysis, std::size_t first, std::size_t end,
+                   SamplesOfValues& samples) {
+    const auto is_of_run = [&](std::size_t at, std::size_t like) {
+      return analysis.values[at].run == analysis.values[like].run &&
+             analysis.values[at].time == analysis.values[like].time;
+    };
+    while (first > 0 && is_of_run(first - 1, first)) --first;
+    for (StoredSamples& one :
+         store_.samples(analysis.series.id, analysis.values[first], analysis.values[end - 1]))
+      samples[first++] = std::move(one);
+  }
+  Environment environment(std::int64_t run) {
+    const auto found = environments_.find(run);
+    return found != environments_.end() ? found->second
+                                        : environments_.emplace(run, store_.environment(run)).first->second;
+  }
+
+  Store& store_;
+  double least_;
+  /// Many series change at the same run.
+  std::map<std::int64_t, Environment> environments_;
+};
+
+/// The directory of a site, locked against other processes. Never touches foreign files. All functions throw
+/// Error naming the file.
+class SiteFolder {
+ public:
+  /// Creates a missing directory; waits up to a minute for another writer.
+  explicit SiteFolder(const fs::path& path) : path_(resolve_output_path(path)) {
+    std::error_code error;
+    if (!fs::exists(path_, error)) fs::create_directories(path_, error);
+    if (error) throw Error("cannot make the folder " + quote(path_.string()) + ": " + error.message());
+    constexpr std::chrono::seconds kServerTimeout{60};
+    lock_ = lock_folder(path_, kServerTimeout);
+    if (lock_ < 0) {
+      if (errno == EWOULDBLOCK)
+        throw Error(quote(path_.string()) +
+                    " is still being written by another headroom; try again when it is done");
+      throw Error("cannot use " + quote(path_.string()) + " as the folder of a site: " +
+                  std::generic_category().message(errno) + "; name another one");
+    }
+    try {
+      state_ = read_site_state(path_);
+    } catch (...) {
+      ::close(lock_);
+      throw;
+    }
+  }
+  ~SiteFolder() { ::close(lock_); }
+  SiteFolder(const SiteFolder&) = delete;
+  SiteFolder& operator=(const SiteFolder&) = delete;
+
+  const std::optional<SiteState>& state() const { return state_; }
+  /// `page`: path below the directory ("series/7.html").
+  bool has(const std::string& page) const {
+    std::error_code error;
+    return fs::is_regular_file(fs::symlink_status(path_ / page, error));
+  }
+
+  /// Call first, with all old and new pages. Throws Error if a foreign file has the name of a new page.
+  void announce(const SiteState& state) {
+    const std::set<std::string> ours = state_ ? pages_of(*state_) : std::set<std::string>{};
+    announced_ = pages_of(state);
+    std::error_code error;
+    for (const char* name : {"assets", "series"}) {
+      const fs::file_status folder = fs::symlink_status(path_ / name, error);
+      if (!fs::exists(folder) || fs::is_directory(folder)) continue;
+      throw Error(quote((path_ / name).string()) +
+                  " is not a folder, but pages are written there; move it away, or name another folder");
+    }
+    for (const std::string& page : announced_) {
+      const fs::file_status status = fs::symlink_status(path_ / page, error);
+      if (!fs::exists(status) || (ours.contains(page) && fs::is_regular_file(status))) continue;
+      throw Error(
+          quote((path_ / page).string()) +
+          " was not written by headroom, and a page has that name; move it away, or name another folder");
+    }
+    write_site_state(path_, state);
+  }
+  /// Returns whether the page changed.
+  bool write(const std::string& page, const std::string& content) {
+    if (holds(path_ / page, content)) return false;
+    make_folders_above(path_ / page);
+    write_file_atomically(path_ / page, content);
+    return true;
+  }
+  /// Call last: removes announced pages that left the site.
+  void finish(const SiteState& state) {
+    const std::set<std::string> kept = pages_of(state);
+    for (const std::string& page : announced_) {
+      if (kept.contains(page)) continue;
+      std::error_code error;
+      fs::remove(path_ / page, error);
+      if (error) throw Error("cannot remove " + quote((path_ / page).string()) + ": " + error.message());
+    }
+    write_site_state(path_, state);
+  }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;
+  std::optional<SiteState> state_;
+  std::set<std::string> announced_;
+};
+
 std::size_t write_series(Store& store, SiteFolder& folder, std::vector<SiteSeries> changed,
                          SiteState& state) {
   std::size_t written = 0;
@@ -511,112 +594,6 @@ void sort_series(std::vector<SiteSeries>& series) {
   std::ranges::sort(series, {}, [](const SiteSeries& one) {
     return std::tie(one.series.fingerprint, one.series.name, one.series.metric, one.series.id);
   });
-}
-
-SeriesAnalysis SeriesReader::analysis(const StoredSeries& series) {
-  return series_analysis(
-      series, store_.values(series.id), [this](std::int64_t run) { return environment(run); }, least_);
-}
-
-Environment SeriesReader::environment(std::int64_t run) {
-  const auto found = environments_.find(run);
-  return found != environments_.end() ? found->second
-                                      : environments_.emplace(run, store_.environment(run)).first->second;
-}
-
-void SeriesReader::add_samples(const SeriesAnalysis& analysis, std::size_t first, std::size_t end,
-                               SamplesOfValues& samples) {
-  const auto is_of_run = [&](std::size_t at, std::size_t like) {
-    return analysis.values[at].run == analysis.values[like].run &&
-           analysis.values[at].time == analysis.values[like].time;
-  };
-  while (first > 0 && is_of_run(first - 1, first)) --first;
-  for (StoredSamples& one :
-       store_.samples(analysis.series.id, analysis.values[first], analysis.values[end - 1]))
-    samples[first++] = std::move(one);
-}
-
-SamplesOfValues SeriesReader::samples(const SeriesAnalysis& analysis) {
-  SamplesOfValues samples;
-  const std::size_t count = analysis.values.size();
-  if (count == 0) return samples;
-  const std::size_t newest = count - std::min(count, kNewestValues);
-  add_samples(analysis, newest, count, samples);
-  std::size_t shown = 0;
-  for (std::size_t i = analysis.segments.size() - 1; i > 0 && shown < kChanges; --i, ++shown) {
-    const std::size_t at = analysis.segments[i].first;
-    const std::size_t first = at - std::min(at, kBesideChange), end = std::min(at + kBesideChange, newest);
-    if (first < end) add_samples(analysis, first, end, samples);
-  }
-  return samples;
-}
-
-SiteFolder::SiteFolder(const fs::path& path) : path_(resolve_output_path(path)) {
-  std::error_code error;
-  if (!fs::exists(path_, error)) fs::create_directories(path_, error);
-  if (error) throw Error("cannot make the folder " + quote(path_.string()) + ": " + error.message());
-  constexpr std::chrono::seconds kServerTimeout{60};
-  lock_ = lock_folder(path_, kServerTimeout);
-  if (lock_ < 0) {
-    if (errno == EWOULDBLOCK)
-      throw Error(quote(path_.string()) +
-                  " is still being written by another headroom; try again when it is done");
-    throw Error("cannot use " + quote(path_.string()) +
-                " as the folder of a site: " + std::generic_category().message(errno) + "; name another one");
-  }
-  try {
-    state_ = read_site_state(path_);
-  } catch (...) {
-    ::close(lock_);
-    throw;
-  }
-}
-
-SiteFolder::~SiteFolder() {
-  ::close(lock_);
-}
-
-bool SiteFolder::has(const std::string& page) const {
-  std::error_code error;
-  return fs::is_regular_file(fs::symlink_status(path_ / page, error));
-}
-
-void SiteFolder::announce(const SiteState& state) {
-  const std::set<std::string> ours = state_ ? pages_of(*state_) : std::set<std::string>{};
-  announced_ = pages_of(state);
-  std::error_code error;
-  for (const char* name : {"assets", "series"}) {
-    const fs::file_status folder = fs::symlink_status(path_ / name, error);
-    if (!fs::exists(folder) || fs::is_directory(folder)) continue;
-    throw Error(quote((path_ / name).string()) +
-                " is not a folder, but pages are written there; move it away, or name another folder");
-  }
-  for (const std::string& page : announced_) {
-    const fs::file_status status = fs::symlink_status(path_ / page, error);
-    if (!fs::exists(status) || (ours.contains(page) && fs::is_regular_file(status))) continue;
-    throw Error(
-        quote((path_ / page).string()) +
-        " was not written by headroom, and a page has that name; move it away, or name another folder");
-  }
-  write_site_state(path_, state);
-}
-
-bool SiteFolder::write(const std::string& page, const std::string& content) {
-  if (holds(path_ / page, content)) return false;
-  make_folders_above(path_ / page);
-  write_file_atomically(path_ / page, content);
-  return true;
-}
-
-void SiteFolder::finish(const SiteState& state) {
-  const std::set<std::string> kept = pages_of(state);
-  for (const std::string& page : announced_) {
-    if (kept.contains(page)) continue;
-    std::error_code error;
-    fs::remove(path_ / page, error);
-    if (error) throw Error("cannot remove " + quote((path_ / page).string()) + ": " + error.message());
-  }
-  write_site_state(path_, state);
 }
 
 }  // namespace
