@@ -82,5 +82,14 @@
     return axis.tickValues(d3.range(0, most + step / 1000, step));
   };
 
+  axes.segment = (svg, kind, from, to) =>
+    svg.append("line").attr("class", kind).attr("x1", from[0]).attr("x2", to[0]).attr("y1", from[1]).attr("y2", to[1]);
+  axes.place = (svg, axis, at) => svg.append("g").attr("class", "axis").attr("transform", `translate(${at})`).call(axis);
+  axes.title = (svg, text, x, y, anchor = null) =>
+    svg.append("text").attr("class", "axis-title").attr("x", x).attr("y", y).attr("text-anchor", anchor).text(text);
+  // With a label for the readout (figure.js).
+  axes.mark = (svg, label, is_hollow = false) =>
+    svg.append("g").attr("class", is_hollow ? "mark hollow" : "mark").attr("role", "img").attr("aria-label", label);
+
   headroom.axes = axes;
 })();

@@ -5,7 +5,7 @@
 
   function facts(row, texts) {
     const pairs = [];
-    const add = (title, text) => { if (text) pairs.push(element("dt", {}, title), element("dd", {}, text)); };
+    const add = (title, text) => pairs.push([title, text]);
     add(row.outcome === "wrong" ? "wrong answer" : row.outcome, row.reason);
     if (typeof row.time === "number") {
       add("time", `${numbers.value(row.time, row.time_unit)}, ` + (typeof row.time_low === "number"
@@ -20,7 +20,7 @@
       add(line.slice(0, at), line.slice(at + 2));
     }
     if (row.notes) add("notes", row.notes.map((i) => element("p", {}, texts[i])));
-    return element("dl", { class: "details" }, pairs);
+    return headroom.details(pairs);
   }
 
   function samples(row, palette) {
@@ -58,12 +58,11 @@
   // Common facts are listed once. environments: [[name, value]] each.
   headroom.environments = function (environments) {
     if (environments.length === 0) return null;
-    const list = (pairs) => element("dl", { class: "details" }, pairs.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
     const key = (pair) => JSON.stringify(pair);
     const alike = environments[0].filter((pair) => environments.every((other) => other.some((one) => key(one) === key(pair))));
     const known = new Set(alike.map(key));
     const own = environments.map((pairs) => pairs.filter((pair) => !known.has(key(pair))));
-    return element("details", { class: "environment" }, element("summary", {}, "machine and environment"), list(alike),
-      environments.length > 1 && own.map((pairs, i) => pairs.length > 0 && [element("h3", {}, `environment ${i + 1}`), list(pairs)]));
+    return element("details", { class: "environment" }, element("summary", {}, "machine and environment"), headroom.details(alike),
+      environments.length > 1 && own.map((pairs, i) => pairs.length > 0 && [element("h3", {}, `environment ${i + 1}`), headroom.details(pairs)]));
   };
 })();

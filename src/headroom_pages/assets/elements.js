@@ -44,6 +44,10 @@
     return () => settle(all()[0]);
   };
 
+  // pairs: [name, value]; pairs without a value are skipped.
+  headroom.details = (pairs) => headroom.element("dl", { class: "details" }, pairs.filter(([, value]) => value && value.length !== 0)
+    .map(([name, value]) => [headroom.element("dt", {}, name), headroom.element("dd", {}, value)]));
+
   headroom.answers = function (sentences) {
     const lines = sentences.flatMap((sentence) => sentence.split("\n")).filter((line) => line.trim() !== "");
     return headroom.element("div", { class: "answers" }, lines.map((line, i) =>

@@ -3,16 +3,18 @@
   "use strict";
   const { element } = headroom;
 
-  // table: {columns: [title], rows: [[text or number]]}.
-  function plain_table(table) {
-    const cell = (value) => typeof value === "number"
-      ? element("td", { class: "number" }, headroom.numbers.element(value, String(Number(value.toPrecision(6)))))
-      : element("td", {}, value === null || value === undefined ? "" : value);
-    return element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "numbers of the chart" },
-      element("table", { class: "plain" },
-        element("thead", {}, element("tr", {}, table.columns.map((title) => element("th", { scope: "col" }, title)))),
-        element("tbody", {}, table.rows.map((row) => element("tr", {}, row.map(cell))))));
-  }
+  // heads: [{title, number}]; cell(value, column): its td.
+  headroom.plain_table = (label, heads, rows, cell, kind = "") =>
+    element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": label },
+      element("table", { class: ("plain " + kind).trim() },
+        element("thead", {}, element("tr", {}, heads.map(({ title, number }) => element("th", { scope: "col", class: number ? "number" : null }, title)))),
+        element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell))))));
+
+  const titles_of = (columns) => columns.map((title) => ({ title }));
+  const text_cell = (value) => element("td", {}, String(value ?? ""));
+  const number_cell = (value) => typeof value === "number"
+    ? element("td", { class: "number" }, headroom.numbers.element(value, String(Number(value.toPrecision(6))))) : text_cell(value);
+  headroom.text_table = (label, columns, rows) => headroom.plain_table(label, titles_of(columns), rows, text_cell);
 
   function draw(svg, chart, data, width, palette) {
     const height = chart.height(width, data);
@@ -45,7 +47,10 @@
     // On demand: for thousands of samples it is larger than the chart.
     const fill = (event) => {
       const details = event.currentTarget;
-      if (details.open && details.children.length === 1) details.append(plain_table(chart.table(data)));
+      if (details.open && details.children.length === 1) {
+        const { columns, rows } = chart.table(data);
+        details.append(headroom.plain_table("numbers of the chart", titles_of(columns), rows, number_cell));
+      }
     };
     const figure = element("figure", { "data-chart": name }, title && element("figcaption", {}, title), box, readout,
       note && element("p", { class: "note" }, note),

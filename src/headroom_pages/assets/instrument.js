@@ -34,20 +34,17 @@
     tone: (row) => row.outcome === "failed" ? "bad" : null };
 
   function details(row) {
-    const headline = metric_of(row, row.headline), pairs = [];
-    const add = (title, text) => { if (text && text.length !== 0) pairs.push(element("dt", {}, title), element("dd", {}, text)); };
-    add(row.outcome, row.reason);
-    for (const [name, metric] of Object.entries(row.metrics)) {
-      add(name, `${numbers.value(metric.value, metric.unit)} ` + (typeof metric.low === "number" ? `(${numbers.value(metric.low, metric.unit)} to ${numbers.value(metric.high, metric.unit)})` : ""));
-    }
-    add("limit", headline && headline.limit && `${numbers.share(headline.limit.share, headline.limit.low, headline.limit.high)} of ${headline.limit.name}`);
-    add("ratio", row.ratio && `${row.ratio.ratio.toFixed(3)} x the time of ${row.ratio.to}`);
-    for (const [name, text] of Object.entries(row.about)) add(name, text);
-    add("notes", row.notes.map((note) => element("p", {}, note)));
+    const headline = metric_of(row, row.headline);
+    const metrics = Object.entries(row.metrics).map(([name, metric]) => [name, `${numbers.value(metric.value, metric.unit)} ` +
+      (typeof metric.low === "number" ? `(${numbers.value(metric.low, metric.unit)} to ${numbers.value(metric.high, metric.unit)})` : "")]);
+    const pairs = [[row.outcome, row.reason], ...metrics,
+      ["limit", headline && headline.limit && `${numbers.share(headline.limit.share, headline.limit.low, headline.limit.high)} of ${headline.limit.name}`],
+      ["ratio", row.ratio && `${row.ratio.ratio.toFixed(3)} x the time of ${row.ratio.to}`], ...Object.entries(row.about),
+      ["notes", row.notes.map((note) => element("p", {}, note))]];
     const data = headline && row.samples && { samples: row.samples, unit: headline.unit, value: headline.value, low: headline.low, high: headline.high,
       limit: headline.limit && headline.limit.at };
     return element("div", {}, data && headroom.figure("samples", data, { title: `${row.headline} of each sample, by process or rank`,
-      note: headroom.charts.samples.legend(data) }), element("dl", { class: "details" }, pairs));
+      note: headroom.charts.samples.legend(data) }), headroom.details(pairs));
   }
 
   // Omits empty columns.

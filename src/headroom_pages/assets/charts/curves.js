@@ -19,14 +19,13 @@
 
   function draw_axes(svg, data, x, y, box) {
     const values = axes.spaced(Array.from(new Set(all_of(data, "x"))).sort((a, b) => a - b), x, 52);
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${box.bottom})`)
-      .call(d3.axisBottom(x).tickValues(values).tickFormat((value) => axes.text(value, data.x.unit)).tickSizeOuter(0));
+    axes.place(svg, d3.axisBottom(x).tickValues(values).tickFormat((value) => axes.text(value, data.x.unit)).tickSizeOuter(0), `0,${box.bottom}`);
     const left = d3.axisLeft(y);
     if (data.y.log) axes.log_ticks(left, y, data.y.unit);
     else axes.from_zero(left, y, data.y.unit, 5);
-    svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(left);
-    svg.append("text").attr("class", "axis-title").attr("x", 0).attr("y", 11).text(data.y.title);
-    svg.append("text").attr("class", "axis-title").attr("x", box.right).attr("y", box.bottom + 34).attr("text-anchor", "end").text(data.x.title);
+    axes.place(svg, left, `${kMargin.left},0`);
+    axes.title(svg, data.y.title, 0, 11);
+    axes.title(svg, data.x.title, box.right, box.bottom + 34, "end");
   }
 
   function draw_series(svg, data, one, palette, x, y) {
@@ -35,10 +34,9 @@
     if ((one.reference || []).length > 0) svg.append("path").attr("class", `reference line ${tone}`).attr("d", line(one.reference));
     svg.append("path").attr("class", `line ${tone}`).attr("d", line(one.points));
     for (const point of one.points) {
-      const group = svg.append("g").attr("class", "mark").attr("role", "img").attr("aria-label", sentence(data, one, point));
+      const group = axes.mark(svg, sentence(data, one, point));
       if (typeof point.low === "number") {
-        group.append("line").attr("class", "whisker " + tone).attr("x1", x(point.x)).attr("x2", x(point.x))
-          .attr("y1", y(Math.max(point.low, y.domain()[0]))).attr("y2", y(Math.min(point.high, y.domain()[1])));
+        axes.segment(group, "whisker " + tone, [x(point.x), y(Math.max(point.low, y.domain()[0]))], [x(point.x), y(Math.min(point.high, y.domain()[1]))]);
       }
       group.append("path").attr("class", `fill ${tone}`).attr("transform", `translate(${x(point.x)},${y(point.y)})`).attr("d", palette.shape(one.name, 44));
     }

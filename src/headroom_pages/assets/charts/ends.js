@@ -14,13 +14,11 @@
   function draw_row(svg, data, row, middle, x, palette) {
     const [low, high] = x.domain(), within = (value) => x(Math.max(low, Math.min(high, value)));
     const [first, last] = d3.extent(row.ends, (end) => end.value);
-    svg.append("line").attr("class", "guide").attr("x1", within(first)).attr("x2", within(last)).attr("y1", middle).attr("y2", middle);
+    axes.segment(svg, "guide", [within(first), middle], [within(last), middle]);
     for (const end of row.ends) {
       const tone = palette.tone(end.name);
-      const group = svg.append("g").attr("class", "mark").attr("role", "img").attr("aria-label", sentence(data, row, end));
-      if (typeof end.low === "number") {
-        group.append("line").attr("class", "whisker " + tone).attr("x1", within(end.low)).attr("x2", within(end.high)).attr("y1", middle).attr("y2", middle);
-      }
+      const group = axes.mark(svg, sentence(data, row, end));
+      if (typeof end.low === "number") axes.segment(group, "whisker " + tone, [within(end.low), middle], [within(end.high), middle]);
       group.append("path").attr("class", "fill " + tone).attr("transform", `translate(${within(end.value)},${middle})`).attr("d", palette.shape(end.name, 56));
     }
   }
@@ -43,7 +41,7 @@
       const axis = d3.axisBottom(x);
       if (is_log) axes.log_ticks(axis, x, data.unit);
       else axes.from_zero(axis, x, data.unit, size.width / 140);
-      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${kTop + data.rows.length * places.height})`).call(axis);
+      axes.place(svg, axis, `0,${kTop + data.rows.length * places.height}`);
     },
     table: (data) => ({ columns: ["", "", `(${data.unit})`, "from", "to"],
       rows: data.rows.flatMap((row) => row.ends.map((end) => [row.name, end.name, end.value, end.low, end.high])) }),

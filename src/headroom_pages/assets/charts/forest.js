@@ -16,11 +16,9 @@
       .attr("y", middle - kRow / 2).attr("height", kRow);
     const name_at = is_narrow(width) ? { x: 0, y: y + 12, room: width } : { x: 0, y: middle + 4, room: left - 14 };
     svg.append("text").attr("x", name_at.x).attr("y", name_at.y).text(axes.fitted(row.name, name_at.room));
-    const group = svg.append("g").attr("class", "mark" + (ratios.is_hollow(row.verdict) ? " hollow" : "")).attr("role", "img").attr("aria-label", sentence(row));
+    const group = axes.mark(svg, sentence(row), ratios.is_hollow(row.verdict));
     group.append("rect").attr("class", "reach").attr("x", left).attr("width", width - left).attr("y", middle - kRow / 2).attr("height", kRow);
-    if (typeof row.low === "number") {
-      group.append("line").attr("class", "whisker " + tone).attr("x1", x.within(row.low)).attr("x2", x.within(row.high)).attr("y1", middle).attr("y2", middle);
-    }
+    if (typeof row.low === "number") axes.segment(group, "whisker " + tone, [x.within(row.low), middle], [x.within(row.high), middle]);
     group.append("path").attr("class", `fill stroke ${tone}`).attr("transform", `translate(${x.within(row.ratio)},${middle})`)
       .attr("d", d3.symbol().type(d3.symbolCircle).size(48)());
   }
@@ -36,9 +34,8 @@
       const bottom = kTop + data.rows.length * row_height(size.width);
       data.rows.forEach((row, i) => draw_row(svg, row, kTop + i * row_height(size.width), x, size.width, left));
       svg.insert("line", ".mark").attr("class", "one").attr("x1", x(1)).attr("x2", x(1)).attr("y1", kTop).attr("y2", bottom);
-      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(ratios.axis(d3.axisBottom(x), x, size.width / 110));
-      svg.append("text").attr("class", "axis-title").attr("x", size.width - 10).attr("y", bottom + 33).attr("text-anchor", "end")
-        .text("candidate / baseline");
+      axes.place(svg, ratios.axis(d3.axisBottom(x), x, size.width / 110), `0,${bottom}`);
+      axes.title(svg, "candidate / baseline", size.width - 10, bottom + 33, "end");
     },
     table: (data) => ({ columns: ["case", "ratio", "from", "to", "margin", "verdict"],
       rows: data.rows.map((row) => [row.name, row.ratio, row.low, row.high, row.margin, row.verdict]) }),

@@ -3,7 +3,7 @@
 // spaced, because runs come in bursts.
 (function () {
   "use strict";
-  const { numbers } = headroom;
+  const { axes, numbers } = headroom;
   const kMargin = { top: 14, right: 14, bottom: 40, left: 58 }, kLabelRow = 15;
 
   const date = (seconds) => seconds > 0 ? new Date(seconds * 1000).toISOString().slice(0, 10) : "";
@@ -37,10 +37,9 @@
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
       .call(d3.axisBottom(x).tickValues(places).tickFormat((i) => date(data.points.time[i]) || "@" + data.points.run[i]).tickSizeOuter(0))
       .selectAll("text").attr("text-anchor", (_, i) => i === 0 ? "start" : i === places.length - 1 ? "end" : "middle");
-    svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(d3.axisLeft(y).ticks(6).tickSizeOuter(0));
+    axes.place(svg, d3.axisLeft(y).ticks(6).tickSizeOuter(0), `${kMargin.left},0`);
     const zero = y.domain()[0] > 0 ? "; the axis does not start at 0" : "";
-    svg.append("text").attr("class", "axis-title").attr("x", kMargin.left).attr("y", size.height - 6)
-      .text(`${data.unit || "value"} by run, in order of time${zero}`);
+    axes.title(svg, `${data.unit || "value"} by run, in order of time${zero}`, kMargin.left, size.height - 6);
   }
 
   // A drift has no level: it is drawn through its median.
@@ -53,7 +52,7 @@
         group.append("rect").attr("class", "level-band").attr("x", from).attr("width", Math.max(1, to - from)).attr("y", top).attr("height", Math.max(1, end - top));
       }
       const middle = 2 * level.median / (1 + drift);
-      group.append("line").attr("class", "level-line").attr("x1", from).attr("x2", to).attr("y1", y(middle)).attr("y2", y(middle * drift));
+      axes.segment(group, "level-line", [from, y(middle)], [to, y(middle * drift)]);
     });
   }
 
@@ -64,7 +63,7 @@
     const ends = Array(rows).fill(-Infinity);
     data.levels.slice(1).forEach((level) => {
       const at = x(level.first - 0.5), tone = level.worse ? "bad" : "good";
-      svg.append("line").attr("class", "change " + tone).attr("x1", at).attr("x2", at).attr("y1", kMargin.top).attr("y2", bottom);
+      axes.segment(svg, "change " + tone, [at, kMargin.top], [at, bottom]);
       const text = `${change_text(level)} @${level.run}${level.commit && " " + level.commit.slice(0, 7)}`, width = 6.2 * text.length;
       const left = at + 4 + width > size.width - 2 ? at - 4 - width : at + 4;
       const row = ends.findIndex((end) => end < left);
@@ -80,9 +79,7 @@
     const clamp = (one) => y(Math.max(least, Math.min(most, one)));
     points.run.forEach((run, i) => {
       const group = svg.append("g").attr("class", "mark").attr("role", "img").attr("data-run", run).attr("aria-label", sentence(data, points, i));
-      if (points.low[i] !== null) {
-        group.append("line").attr("class", "whisker mark-0").attr("x1", x(i)).attr("x2", x(i)).attr("y1", clamp(points.low[i])).attr("y2", clamp(points.high[i]));
-      }
+      if (points.low[i] !== null) axes.segment(group, "whisker mark-0", [x(i), clamp(points.low[i])], [x(i), clamp(points.high[i])]);
       group.append("circle").attr("class", "fill " + (run === data.suspected ? "mark-1" : "mark-0")).attr("cx", x(i)).attr("cy", y(points.value[i])).attr("r", radius);
     });
   }

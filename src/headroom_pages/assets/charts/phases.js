@@ -24,8 +24,7 @@
     let from = 0;
     for (const part of row.parts) {
       if (!(part.value > 0)) continue;
-      const group = svg.append("g").attr("class", "mark").attr("role", "img")
-        .attr("aria-label", `${row.name}: ${part.name} ${axes.text(part.value, data.unit)} of ${axes.text(total(row), data.unit)}`);
+      const group = axes.mark(svg, `${row.name}: ${part.name} ${axes.text(part.value, data.unit)} of ${axes.text(total(row), data.unit)}`);
       group.append("rect").attr("class", "fill " + palette.tone(part.name)).attr("x", x(from)).attr("y", middle - places.bar / 2)
         .attr("width", Math.max(0.5, x(from + part.value) - x(from) - 0.5)).attr("height", places.bar);
       from += part.value;
@@ -47,8 +46,7 @@
         const middle = places.name(svg, row.name, top + i * places.height);
         draw_row(svg, data, row, middle, x, places, palette, size.width);
       });
-      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${top + data.rows.length * places.height})`)
-        .call(axes.from_zero(d3.axisBottom(x), x, data.unit, size.width / 140));
+      axes.place(svg, axes.from_zero(d3.axisBottom(x), x, data.unit, size.width / 140), `0,${top + data.rows.length * places.height}`);
     },
     table: (data) => ({ columns: ["", ...names(data), "all", `(${data.unit})`],
       rows: data.rows.map((row) => [row.name, ...names(data).map((name) => (row.parts.find((part) => part.name === name) || {}).value), total(row), ""]) }),

@@ -27,12 +27,10 @@
   }
 
   function draw_axes(svg, data, x, y, size) {
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${size.height - kMargin.bottom})`)
-      .call(axes.log_ticks(d3.axisBottom(x), x));
-    svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(axes.log_ticks(d3.axisLeft(y), y));
-    svg.append("text").attr("class", "axis-title").attr("x", size.width - kMargin.right).attr("y", size.height - 6)
-      .attr("text-anchor", "end").text("arithmetic intensity (FLOP/byte)");
-    svg.append("text").attr("class", "axis-title").attr("x", kMargin.left + 6).attr("y", kMargin.top - 3).text(units(data));
+    axes.place(svg, axes.log_ticks(d3.axisBottom(x), x), `0,${size.height - kMargin.bottom}`);
+    axes.place(svg, axes.log_ticks(d3.axisLeft(y), y), `${kMargin.left},0`);
+    axes.title(svg, "arithmetic intensity (FLOP/byte)", size.width - kMargin.right, size.height - 6, "end");
+    axes.title(svg, units(data), kMargin.left + 6, kMargin.top - 3);
   }
 
   // `offset` shifts the label along the line, away from nearby roofs' labels.
@@ -108,11 +106,8 @@
       one.low === null ? [] : [[places[i][0] - 2, clamp(one.high), places[i][0] + 2, clamp(one.low)]]));
     data.cases.forEach((one, i) => {
       const tone = size.palette.tone(one.backend);
-      const group = svg.append("g").attr("class", "mark").attr("role", "img").attr("aria-label", sentence(one));
-      if (one.low !== null) {
-        group.append("line").attr("class", "whisker " + tone).attr("x1", places[i][0]).attr("x2", places[i][0])
-          .attr("y1", clamp(one.low)).attr("y2", clamp(one.high));
-      }
+      const group = axes.mark(svg, sentence(one));
+      if (one.low !== null) axes.segment(group, "whisker " + tone, [places[i][0], clamp(one.low)], [places[i][0], clamp(one.high)]);
       group.append("path").attr("class", "fill " + tone).attr("transform", `translate(${places[i]})`)
         .attr("d", size.palette.shape(one.backend, 70));
       if (data.cases.length <= 24) draw_label(svg, one, places[i], taken, avoided, size);

@@ -59,7 +59,7 @@
     const [low, high] = y.domain();
     const is_within = value >= low && value <= high;
     const at = is_within ? y(value) : value > high ? kMargin.top : box.bottom;
-    if (is_within) svg.append("line").attr("class", name).attr("x1", kMargin.left).attr("x2", box.right).attr("y1", at).attr("y2", at);
+    if (is_within) axes.segment(svg, name, [kMargin.left, at], [box.right, at]);
     const label = `${name} ${text(data, value)}` + (is_within ? "" : value > high ? " \u2191" : " \u2193");
     // At opposite sides, because they may be close.
     const is_right = name === "limit";
@@ -74,7 +74,7 @@
       svg.append("rect").attr("class", "interval").attr("x", kMargin.left).attr("width", box.right - kMargin.left)
         .attr("y", top).attr("height", Math.max(1, bottom - top));
     }
-    svg.append("line").attr("class", "median").attr("x1", kMargin.left).attr("x2", box.right).attr("y1", y(data.value)).attr("y2", y(data.value));
+    axes.segment(svg, "median", [kMargin.left, y(data.value)], [box.right, y(data.value)]);
   }
 
   function draw_mark(svg, data, mark, x, y, tone) {
@@ -82,10 +82,10 @@
     if (!is_number(mark.value)) return;
     const clamp = (value) => y(Math.max(low, Math.min(high, value)));
     const px = x(mark.x), is_off = mark.value > high || mark.value < low;
-    const group = svg.append("g").attr("class", "mark" + (mark.is_warmup ? " hollow" : "")).attr("role", "img").attr("aria-label", sentence(data, mark));
+    const group = axes.mark(svg, sentence(data, mark), mark.is_warmup);
     if (data.samples.each > 1) {
-      group.append("line").attr("class", "whisker thin " + tone).attr("x1", px).attr("x2", px).attr("y1", clamp(mark.low)).attr("y2", clamp(mark.high));
-      group.append("line").attr("class", "whisker " + tone).attr("x1", px).attr("x2", px).attr("y1", clamp(mark.quarter)).attr("y2", clamp(mark.upper));
+      axes.segment(group, "whisker thin " + tone, [px, clamp(mark.low)], [px, clamp(mark.high)]);
+      axes.segment(group, "whisker " + tone, [px, clamp(mark.quarter)], [px, clamp(mark.upper)]);
     }
     const shape = is_off ? d3.symbolTriangle : mark.held ? d3.symbolCross : d3.symbolCircle;
     const turn = is_off && mark.value < low ? 180 : mark.held && !is_off ? 45 : 0;
@@ -96,14 +96,12 @@
   function draw_processes(svg, ranges, x, box) {
     ranges.forEach(([from, to], p) => {
       const left = x(from) - 3, right = x(to) - 3;
-      if (p > 0) svg.append("line").attr("class", "rule").attr("x1", left).attr("x2", left).attr("y1", kMargin.top).attr("y2", box.bottom);
+      if (p > 0) axes.segment(svg, "rule", [left, kMargin.top], [left, box.bottom]);
       const is_wide = right - left > 58;
       if (!is_wide && right - left < 14) return;
-      svg.append("text").attr("class", "axis-title").attr("x", (left + right) / 2).attr("y", box.bottom + 14).attr("text-anchor", "middle")
-        .text(is_wide ? `process ${p + 1}` : p + 1);
+      axes.title(svg, is_wide ? `process ${p + 1}` : p + 1, (left + right) / 2, box.bottom + 14, "middle");
     });
-    svg.append("text").attr("class", "axis-title").attr("x", box.right).attr("y", box.bottom + 29).attr("text-anchor", "end")
-      .text("rounds, in the order measured");
+    axes.title(svg, "rounds, in the order measured", box.right, box.bottom + 29, "end");
   }
 
   function draw_histogram(svg, data, y, left, width, tone) {
@@ -116,7 +114,7 @@
       svg.append("rect").attr("class", "bar fill " + tone).attr("x", left).attr("width", x(count)).attr("y", top).attr("height", Math.max(0.5, bottom - top - 0.5));
     });
     for (const [median, share] of data.modes || []) {
-      svg.append("line").attr("class", "median").attr("x1", left).attr("x2", left + width).attr("y1", y(median)).attr("y2", y(median));
+      axes.segment(svg, "median", [left, y(median)], [left + width, y(median)]);
       svg.append("text").attr("class", "line-label").attr("x", left + width).attr("y", y(median) - 3).attr("text-anchor", "end")
         .text(`${text(data, median)}, ${Math.round(share * 100)} %`);
     }
@@ -132,9 +130,8 @@
       const box = { right: size.width - kMargin.right - wide - (wide ? 12 : 0), bottom: size.height - kMargin.bottom };
       const y = d3.scaleLinear().domain(range_of(data, marks)).range([box.bottom, kMargin.top]);
       const x = d3.scaleLinear().domain([ranges[0][0], ranges[ranges.length - 1][1]]).range([kMargin.left + 8, box.right]);
-      svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`)
-        .call(axes.close(d3.axisLeft(y), y, data.unit, 5));
-      if (!numbers.is_time(data.unit)) svg.append("text").attr("class", "axis-title").attr("x", 0).attr("y", 9).text(data.unit === "1" ? "" : data.unit);
+      axes.place(svg, axes.close(d3.axisLeft(y), y, data.unit, 5), `${kMargin.left},0`);
+      if (!numbers.is_time(data.unit)) axes.title(svg, data.unit === "1" ? "" : data.unit, 0, 9);
       draw_processes(svg, ranges, x, box);
       draw_interval(svg, data, y, box);
       marks.forEach((mark) => draw_mark(svg, data, mark, x, y, tone));

@@ -3,7 +3,7 @@
 // Annals of Statistics 2(2), 1974.
 (function () {
   "use strict";
-  const { numbers, ratios } = headroom;
+  const { axes, numbers, ratios } = headroom;
   const kMargin = { top: 10, right: 14, bottom: 38, left: 56 };
 
   const rows_of = (data) => data.deciles.map(([percentile, baseline, value, ratio, low, high, verdict]) =>
@@ -26,19 +26,15 @@
       const x = d3.scaleLinear().domain([5, 95]).range([kMargin.left, size.width - kMargin.right]);
       svg.append("rect").attr("class", "margin").attr("x", kMargin.left).attr("width", size.width - kMargin.left - kMargin.right)
         .attr("y", y.within(1 + data.margin)).attr("height", Math.max(1, y.within(1 - data.margin) - y.within(1 + data.margin)));
-      svg.append("line").attr("class", "one").attr("x1", kMargin.left).attr("x2", size.width - kMargin.right).attr("y1", y(1)).attr("y2", y(1));
-      svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(ratios.axis(d3.axisLeft(y), y, 5));
-      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
-        .call(d3.axisBottom(x).tickValues(rows.map((row) => row.percentile)).tickFormat((value) => value + " %").tickSizeOuter(0));
-      svg.append("text").attr("class", "axis-title").attr("x", size.width - kMargin.right).attr("y", size.height - 5).attr("text-anchor", "end")
-        .text("decile of the samples");
+      axes.segment(svg, "one", [kMargin.left, y(1)], [size.width - kMargin.right, y(1)]);
+      axes.place(svg, ratios.axis(d3.axisLeft(y), y, 5), `${kMargin.left},0`);
+      axes.place(svg, d3.axisBottom(x).tickValues(rows.map((row) => row.percentile)).tickFormat((value) => value + " %").tickSizeOuter(0), `0,${bottom}`);
+      axes.title(svg, "decile of the samples", size.width - kMargin.right, size.height - 5, "end");
       svg.append("path").attr("class", "guide").attr("d", d3.line()((rows.map((row) => [x(row.percentile), y.within(row.ratio)]))));
       for (const row of rows) {
         const tone = ratios.tone(row.verdict), at = x(row.percentile);
-        const group = svg.append("g").attr("class", "mark" + (ratios.is_hollow(row.verdict) ? " hollow" : "")).attr("role", "img").attr("aria-label", sentence(data, row));
-        if (typeof row.low === "number") {
-          group.append("line").attr("class", "whisker " + tone).attr("x1", at).attr("x2", at).attr("y1", y.within(row.low)).attr("y2", y.within(row.high));
-        }
+        const group = axes.mark(svg, sentence(data, row), ratios.is_hollow(row.verdict));
+        if (typeof row.low === "number") axes.segment(group, "whisker " + tone, [at, y.within(row.low)], [at, y.within(row.high)]);
         group.append("path").attr("class", `fill stroke ${tone}`).attr("transform", `translate(${at},${y.within(row.ratio)})`)
           .attr("d", d3.symbol().type(d3.symbolCircle).size(48)());
       }

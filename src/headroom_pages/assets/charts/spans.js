@@ -19,13 +19,12 @@
         .range([places.left, size.width - 24]);
       data.rows.forEach((row, i) => {
         const middle = places.name(svg, row.name, kTop + i * places.height);
-        const group = svg.append("g").attr("class", "mark").attr("role", "img").attr("aria-label", sentence(data, row));
+        const group = axes.mark(svg, sentence(data, row));
         group.append("rect").attr("class", "fill mark-0").attr("x", x(row.from)).attr("width", Math.max(1, x(row.to) - x(row.from)))
           .attr("y", middle - places.bar / 2).attr("height", places.bar);
       });
-      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
-        .call(axes.from_zero(d3.axisBottom(x), x, data.unit, size.width / 140));
-      svg.append("text").attr("class", "axis-title").attr("x", size.width - 24).attr("y", bottom + 33).attr("text-anchor", "end").text(data.title);
+      axes.place(svg, axes.from_zero(d3.axisBottom(x), x, data.unit, size.width / 140), `0,${bottom}`);
+      axes.title(svg, data.title, size.width - 24, bottom + 33, "end");
     },
     table: (data) => ({ columns: ["", `from (${data.unit})`, `to (${data.unit})`, "takes", ""],
       rows: data.rows.map((row) => [row.name, row.from, row.to, row.to - row.from, row.detail]) }),

@@ -39,9 +39,7 @@
       ...[before, cold, warm].map(([, bytes]) => axes.bytes(bytes)), warmth]));
     const rows = run.models.flatMap(cells);
     return element("details", { class: "environment" }, element("summary", {}, "all layers of all pairs"),
-      element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "layers" }, element("table", { class: "plain" },
-        element("thead", {}, element("tr", {}, ["command", "pair", "layer", "before", "after cold", "after warm", "not cold"].map((title) => element("th", { scope: "col" }, title)))),
-        element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell) => element("td", {}, String(cell ?? "")))))))));
+      headroom.text_table("layers", ["command", "pair", "layer", "before", "after cold", "after warm", "not cold"], rows));
   }
 
   headroom.sections.cache = function (box, data) {

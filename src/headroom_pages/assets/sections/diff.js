@@ -2,7 +2,7 @@
 // Data: headroom_pages/sections.h.
 (function () {
   "use strict";
-  const { element, numbers, ratios } = headroom;
+  const { axes, element, numbers, ratios } = headroom;
   const kMostRows = 40;
   const kVerdicts = ["regression", "improvement", "changed", "same", "inconclusive", "failed", "not compared"];
 
@@ -12,10 +12,9 @@
 
   function differences(test) {
     if (test.differences.length === 0) return element("p", { class: "facts" }, "No known change of the environment.");
-    const cells = (one) => [one.what, one.baseline, one.test].map((text) => element("td", {}, text));
+    const rows = test.differences.map((one) => [one.what, one.baseline, one.test]);
     return element("div", { class: "changed" }, element("h3", {}, "changes of the environment"),
-      element("table", { class: "plain" }, element("thead", {}, element("tr", {}, ["", "baseline", "candidate"].map((title) => element("th", { scope: "col" }, title)))),
-        element("tbody", {}, test.differences.map((one) => element("tr", {}, cells(one))))));
+      headroom.text_table("changes of the environment", ["", "baseline", "candidate"], rows));
   }
 
   function left_over(title, names) {
@@ -35,10 +34,8 @@
     const svg = d3.create("svg").attr("class", "share").attr("viewBox", "0 0 120 16").attr("aria-hidden", "true");
     const tone = ratios.tone(row.verdict), [low, high] = [1 - row.margin, 1 + row.margin].map(scale.within);
     svg.append("rect").attr("class", "margin").attr("x", low).attr("width", Math.max(1, high - low)).attr("y", 0).attr("height", 16);
-    svg.append("line").attr("class", "one").attr("x1", scale(1)).attr("x2", scale(1)).attr("y1", 0).attr("y2", 16);
-    if (typeof row.low === "number") {
-      svg.append("line").attr("class", "whisker " + tone).attr("x1", scale.within(row.low)).attr("x2", scale.within(row.high)).attr("y1", 8).attr("y2", 8);
-    }
+    axes.segment(svg, "one", [scale(1), 0], [scale(1), 16]);
+    if (typeof row.low === "number") axes.segment(svg, "whisker " + tone, [scale.within(row.low), 8], [scale.within(row.high), 8]);
     const mark = svg.append("g").attr("class", ratios.is_hollow(row.verdict) ? "hollow" : "");
     mark.append("path").attr("class", `fill stroke ${tone}`).attr("transform", `translate(${scale.within(row.ratio)},8)`)
       .attr("d", d3.symbol().type(d3.symbolCircle).size(36)());
@@ -73,15 +70,11 @@
   }
 
   function details(row, data) {
-    const pairs = [];
-    const add = (title, text) => { if (text) pairs.push(element("dt", {}, title), element("dd", {}, text)); };
-    add("not compared", row.problem);
-    add("verdict", `${row.verdict}, with a margin of ${numbers.percent(row.margin)}`);
-    add("inconclusive", typeof row.reason === "number" && data.texts[row.reason]);
-    add("compared", row.estimator);
-    add("warnings", row.doubts && row.doubts.map((i) => element("p", {}, data.texts[i])));
+    const pairs = [["not compared", row.problem], ["verdict", `${row.verdict}, with a margin of ${numbers.percent(row.margin)}`],
+      ["inconclusive", typeof row.reason === "number" && data.texts[row.reason]], ["compared", row.estimator],
+      ["warnings", row.doubts && row.doubts.map((i) => element("p", {}, data.texts[i]))]];
     const shift = row.shift && headroom.figure("shift", { deciles: row.shift, unit: row.unit, margin: row.margin }, { title: "Where the samples changed" });
-    return element("div", {}, shift, element("dl", { class: "details" }, pairs));
+    return element("div", {}, shift, headroom.details(pairs));
   }
 
   headroom.sections.diff = function (box, data) {

@@ -2,7 +2,7 @@
 // Data: headroom_pages/sections.h.
 (function () {
   "use strict";
-  const { element, numbers } = headroom;
+  const { axes, element, numbers } = headroom;
   const kMiddot = " · ";
   const kVerdicts = { ok: "good", missed: "bad", inconclusive: "" };
 
@@ -16,17 +16,11 @@
     if (row.share === null || row.share === undefined) return null;
     const svg = d3.create("svg").attr("class", "share").attr("viewBox", "0 0 120 16").attr("aria-hidden", "true");
     const place = (share) => scale(Math.max(0, Math.min(scale.domain()[1], share)));
-    svg.append("line").attr("class", "track").attr("x1", scale(0)).attr("x2", scale(1)).attr("y1", 8).attr("y2", 8);
-    svg.append("line").attr("class", "limit").attr("x1", scale(1)).attr("x2", scale(1)).attr("y1", 1).attr("y2", 15);
-    if (row.target_share) {
-      svg.append("line").attr("class", "target").attr("x1", place(row.target_share)).attr("x2", place(row.target_share))
-        .attr("y1", 3).attr("y2", 13);
-    }
+    axes.segment(svg, "track", [scale(0), 8], [scale(1), 8]);
+    axes.segment(svg, "limit", [scale(1), 1], [scale(1), 15]);
+    if (row.target_share) axes.segment(svg, "target", [place(row.target_share), 3], [place(row.target_share), 13]);
     const tone = palette.tone(row.backend);
-    if (typeof row.share_low === "number") {
-      svg.append("line").attr("class", "whisker " + tone).attr("x1", place(row.share_low)).attr("x2", place(row.share_high))
-        .attr("y1", 8).attr("y2", 8);
-    }
+    if (typeof row.share_low === "number") axes.segment(svg, "whisker " + tone, [place(row.share_low), 8], [place(row.share_high), 8]);
     svg.append("path").attr("class", "fill " + tone).attr("transform", `translate(${place(row.share)},8)`)
       .attr("d", palette.shape(row.backend, 36));
     return svg.node();

@@ -2,25 +2,15 @@
 // Data: headroom_pages/sections.h.
 (function () {
   "use strict";
-  const { element, numbers } = headroom;
+  const { axes, element, numbers } = headroom;
   const kLongest = 100;
 
   function cell_of(value, unit) {
     if (value === null || value === undefined) return "";
     if (typeof value !== "number") return value;
     if (unit === "count") return numbers.element(value, value.toLocaleString("en"));
-    const shown = unit === "ns" ? numbers.time_ns(value) : unit === "B" ? bytes_text(value) : numbers.number(value);
+    const shown = unit === "ns" ? numbers.time_ns(value) : unit === "B" ? axes.bytes(value) : numbers.number(value);
     return numbers.element(value, unit === "share" ? numbers.percent(value) : shown);
-  }
-
-  function bytes_text(value) {
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let i = 0;
-    while (Math.abs(value) >= 1024 && i + 1 < units.length) {
-      value /= 1024;
-      ++i;
-    }
-    return `${numbers.number(value)} ${units[i]}`;
   }
 
   function gain_text(finding) {
@@ -38,12 +28,10 @@
   }
 
   function data_table({ title, columns, rows }) {
-    return element("figure", {}, element("figcaption", {}, title), element("div", { class: "scrolled", tabindex: "0", role: "region",
-      "aria-label": title }, element("table", { class: "plain" }, element("thead", {}, element("tr", {}, columns.map((column) =>
-      element("th", { scope: "col", class: column.unit ? "number" : null }, column.title)))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((value, i) =>
-      columns[i].unit ? element("td", { class: "number" }, cell_of(value, columns[i].unit))
-        : element("td", { class: columns[i].title === "name" ? "name" : null, title: value }, element("span", {}, value)))))))));
+    const cell = (value, i) => columns[i].unit ? element("td", { class: "number" }, cell_of(value, columns[i].unit))
+      : element("td", { class: columns[i].title === "name" ? "name" : null, title: value }, element("span", {}, value));
+    const heads = columns.map((column) => ({ title: column.title, number: column.unit }));
+    return element("figure", {}, element("figcaption", {}, title), headroom.plain_table(title, heads, rows, cell));
   }
 
   function longest_slices(timeline) {
@@ -68,20 +56,17 @@
     const details = element("details", { class: "numbers" }, element("summary", {}, "the longest slices"));
     details.addEventListener("toggle", () => {
       if (!details.open || details.querySelector("table")) return;
-      const line = (slice) => {
+      const cells_of = (slice) => {
         const lane = slice.row.track.lanes[slice.lane], count = lane.count[slice.index], name = timeline.model.names[lane.name[slice.index]];
-        return element("tr", {}, element("td", { class: "name" }, element("button", { type: "button", class: "go",
+        return [element("td", { class: "name" }, element("button", { type: "button", class: "go",
           click: () => { timeline.select(slice, true); timeline.zoom_to_selected(); } }, name)),
         element("td", { class: "number" }, numbers.element(slice.duration, numbers.time_ns(slice.duration))),
         element("td", { class: "number" }, numbers.element(lane.start[slice.index], numbers.time_ns(lane.start[slice.index]))),
         element("td", { class: "number" }, numbers.element(count, String(count))),
-        element("td", {}, (timeline.model.ranks.length > 1 ? `rank ${slice.row.rank.rank}, ` : "") + slice.row.title));
+        element("td", {}, (timeline.model.ranks.length > 1 ? `rank ${slice.row.rank.rank}, ` : "") + slice.row.title)];
       };
-      const head = ["name", "duration", "start", "events", "track"].map((title, i) =>
-        element("th", { scope: "col", class: i > 0 && i < 4 ? "number" : null }, title));
-      details.append(element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "the longest slices" },
-        element("table", { class: "plain longest" }, element("thead", {}, element("tr", {}, head)),
-          element("tbody", {}, longest_slices(timeline).map(line)))));
+      const heads = ["name", "duration", "start", "events", "track"].map((title, i) => ({ title, number: i > 0 && i < 4 }));
+      details.append(headroom.plain_table("the longest slices", heads, longest_slices(timeline).map(cells_of), (cell) => cell, "longest"));
     });
     return details;
   }

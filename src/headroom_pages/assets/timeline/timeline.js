@@ -59,16 +59,7 @@
       return row.label;
     }
 
-    value_text(counter, value) {
-      if (counter.kind === "queue") return value.toLocaleString("en");
-      const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-      let i = 0;
-      while (value >= 1024 && i + 1 < units.length) {
-        value /= 1024;
-        ++i;
-      }
-      return `${numbers.number(value)} ${units[i]}`;
-    }
+    value_text(counter, value) { return counter.kind === "queue" ? value.toLocaleString("en") : headroom.axes.bytes(value); }
 
     controls() {
       const button = (text, label, click) => element("button", { type: "button", class: "tool", "aria-label": label, title: label, click }, text);
