@@ -55,8 +55,8 @@ elsewhere=$(needed | grep -vF "$(cd "$folder" && pwd -P)/" || true)
 
 # The extension works with any Python 3 and looks for the programs next to the package's folder.
 mkdir -p "$folder/python/headroom"
-cp -L "$root"/python/headroom/{*.py,_door.pyi,py.typed} "$folder/python/headroom/"
-strip -o "$folder/python/headroom/_door.abi3.so" "$build/python/headroom/_door.abi3.so"
+cp -L "$root"/python/headroom/{*.py,_core.pyi,py.typed} "$folder/python/headroom/"
+strip -o "$folder/python/headroom/_core.abi3.so" "$build/python/headroom/_core.abi3.so"
 
 cp "$root"/tests/device/{cuda_device_test,gpt_fast_cuda_device_test,on_device}.py "$folder/tests/"
 cp "$root"/tools/{check_device.sh,device_table.py,compare_utilization.py,record_torch_trace.py} "$folder/"
