@@ -9,7 +9,7 @@
     call: "runtime calls", python: "Python", annotation: "annotations", wait: "waits", other: "other" };
 
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-  const events_text = (count) => `${count.toLocaleString("en")} event${count === 1 ? "" : "s"}`;
+  const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 
   // Excludes the profiler's own events, which may last much longer.
   function work_range({ ranks, kinds, name_kinds, length }) {
@@ -23,12 +23,167 @@
     return from < to ? [from, to] : [0, length];
   }
 
+  const kShortest = 20; // ns across the whole width
+
+  class TimeView {
+    // `core`: the initial range.
+    constructor(length, core) {
+      this.length = Math.max(length, 1);
+      this.core = core;
+      this.whole();
+    }
+
+    get span() { return this.to - this.from; }
+
+    whole() { this.set(this.core[0], this.core[1]); }
+
+    // Clamps to the trace plus a margin, and to a drawable span.
+    set(from, to) {
+      const margin = this.length * 0.02;
+      const span = Math.min(Math.max(to - from, Math.min(kShortest, this.length)), this.length + 2 * margin);
+      const middle = (from + to) / 2;
+      this.from = Math.min(Math.max(middle - span / 2, -margin), this.length + margin - span);
+      this.to = this.from + span;
+    }
+
+    // `around` keeps its place.
+    zoom(factor, around) {
+      const share = (around - this.from) / this.span;
+      const span = Math.min(Math.max(this.span * factor, Math.min(kShortest, this.length)), this.length * 1.04);
+      this.set(around - share * span, around + (1 - share) * span);
+    }
+
+    move(by) { this.set(this.from + by, this.to + by); }
+
+    // Moves as little as needed, with some margin.
+    reveal(start, end) {
+      if (end - start > this.span) this.set(start - (end - start) * 0.1, end + (end - start) * 0.1);
+      else if (start < this.from) this.move(start - this.from - this.span * 0.1);
+      else if (end > this.to) this.move(end - this.to + this.span * 0.1);
+    }
+  }
+
+  const kLane = 15, kLeast = 20, kCounter = 34, kRank = 26, kGap = 3, kStrip = 17;
+
+  // By device: each stream with its queue, then memory.
+  function ordered(rank) {
+    const counters = new Set(rank.counters), parts = [];
+    const take = (test) => {
+      for (const counter of counters) {
+        if (!test(counter)) continue;
+        parts.push({ counter });
+        counters.delete(counter);
+      }
+    };
+    rank.tracks.forEach((track, i) => {
+      parts.push({ track });
+      if (track.kind === "stream")
+        take((one) => one.kind === "queue" && one.device === track.device && one.name === track.name);
+      const next = rank.tracks[i + 1];
+      if (track.device >= 0 && (!next || next.device !== track.device))
+        take((one) => one.kind !== "queue" && one.device === track.device && !one.name.startsWith("CPU"));
+    });
+    take(() => true);
+    return parts;
+  }
+
+  function title_of({ track, counter }) {
+    if (counter) return counter.kind === "queue" ? `queue of ${counter.name}` : `${counter.name} ${counter.kind}`;
+    return track.device >= 0 ? `device ${track.device}, ${track.name}` : track.name;
+  }
+
+  // [{rank} or {rank, track, lanes} or {rank, counter}, each with title, open, y, height, top: of the first lane]
+  function rows_of(model) {
+    return model.ranks.flatMap((rank) => {
+      const parts = ordered(rank).map((part) => ({ rank, ...part, title: title_of(part), open: true }));
+      return model.ranks.length > 1 ? [{ rank, header: true, title: `rank ${rank.rank}`, open: true }, ...parts] : parts;
+    });
+  }
+
+  // Returns the total height. Rows of a closed rank have height 0.
+  function place_rows(rows, has_label_column) {
+    const strip = has_label_column ? 0 : kStrip;
+    let y = 0, rank_open = true;
+    for (const row of rows) {
+      if (row.header) rank_open = row.open;
+      row.hidden = !row.header && !rank_open;
+      row.y = y;
+      row.lane_height = kLane;
+      if (row.hidden) row.height = 0;
+      else if (row.header) row.height = kRank;
+      else if (row.counter) row.height = strip + (row.open ? kCounter : has_label_column ? kLeast : 0) + kGap;
+      else row.height = strip + Math.max(kLane * (row.open ? row.track.lanes.length : 1), has_label_column ? kLeast - kGap : 0) + kGap;
+      row.top = y + strip;
+      y += row.height;
+    }
+    return y;
+  }
+
+  // 1 for each name that contains all words; null without words.
+  function names_with(words, names) {
+    if (words.length === 0) return null;
+    return Uint8Array.from(names, (name) => {
+      const lower = name.toLowerCase();
+      return words.every((word) => lower.includes(word)) ? 1 : 0;
+    });
+  }
+
+  function for_each_found({ rows, found }, use) {
+    for (const row of rows) {
+      (row.track ? row.track.lanes : []).forEach((lane, depth) => {
+        for (let index = 0; index < lane.size; ++index) if (found[lane.name[index]]) use(lane, { row, lane: depth, index });
+      });
+    }
+  }
+
+  function status_of(timeline) {
+    let slices = 0, time = 0;
+    for_each_found(timeline, (lane, { index }) => {
+      ++slices;
+      time += lane.busy(index);
+    });
+    if (slices === 0) return "no slice has that name";
+    const names = timeline.found.reduce((sum, one) => sum + one, 0);
+    return `${counted(slices, "slice")} of ${counted(names, "name")}, ${numbers.time_ns(time)}`;
+  }
+
+  // In time order, wrapping around.
+  function select_found(timeline, by) {
+    if (!timeline.found) return;
+    const all = [], { selected, view } = timeline;
+    for_each_found(timeline, (lane, slice) => all.push({ slice, start: lane.start[slice.index] }));
+    if (all.length === 0) return;
+    all.sort((a, b) => a.start - b.start);
+    const is_selected = ({ slice }) => slice.row === selected.row && slice.lane === selected.lane && slice.index === selected.index;
+    let place = selected ? all.findIndex(is_selected) : -1;
+    if (place >= 0) {
+      place += by;
+    } else {
+      const next = all.findIndex((one) => one.start >= view.from);
+      place = (next < 0 ? 0 : next) - (by > 0 ? 0 : 1);
+    }
+    timeline.select(all[(place + all.length) % all.length].slice, true);
+  }
+
+  function search_of(timeline) {
+    const status = element("span", { class: "status", "aria-live": "polite" });
+    const field = element("input", { type: "search", placeholder: "find a name", "aria-label": "find slices by name",
+      title: "Enter: next, Shift+Enter: previous", input: () => {
+        timeline.found = names_with(field.value.toLowerCase().split(/\s+/).filter(Boolean), timeline.model.names);
+        status.textContent = timeline.found ? status_of(timeline) : "";
+        timeline.redraw();
+      }, keydown: (event) => {
+        if (event.key === "Enter") select_found(timeline, event.shiftKey ? -1 : 1);
+      } });
+    return [field, status];
+  }
+
   class Timeline {
     // marks: [{time, text}]
     constructor(data, marks) {
       this.model = headroom.decode_timeline(data);
-      this.view = new headroom.TimeView(this.model.length, work_range(this.model));
-      this.rows = headroom.timeline_rows(this.model);
+      this.view = new TimeView(this.model.length, work_range(this.model));
+      this.rows = rows_of(this.model);
       this.marks = marks;
       this.selected = null;
       this.found = null;
@@ -51,7 +206,7 @@
     }
 
     label(row) {
-      const hint = row.track ? `${row.title}: ${events_text(row.track.events)}, ${numbers.time_ns(row.track.busy_ns)} in total`
+      const hint = row.track ? `${row.title}: ${counted(row.track.events, "event")}, ${numbers.time_ns(row.track.busy_ns)} in total`
         : row.counter ? `${row.title}: up to ${this.value_text(row.counter, row.counter.top)}` : `${row.title}: ${row.rank.file}`;
       row.label = element("button", { type: "button", class: row.header ? "timeline-rank" : "timeline-label", title: hint,
         "aria-expanded": "true", click: () => this.toggle(row) }, element("span", {}, row.title),
@@ -65,7 +220,7 @@
       const button = (text, label, click) => element("button", { type: "button", class: "tool", "aria-label": label, title: label, click }, text);
       const used = new Set(this.model.name_kinds);
       return element("div", { class: "controls" }, button("+", "closer", () => this.zoom(0.5)), button("−", "farther", () => this.zoom(2)),
-        button("all", "the whole trace", () => this.show_all()), headroom.timeline_search(this),
+        button("all", "the whole trace", () => this.show_all()), search_of(this),
         element("span", { class: "kinds" }, this.model.kinds.map((kind, i) => used.has(i) &&
           element("span", { class: "kind" }, element("i", { class: `kind-${kind}` }), kKinds[kind]))));
     }
@@ -92,7 +247,7 @@
       const width = Math.floor(this.scroller.clientWidth);
       if (width === 0) return;
       this.left = width >= kNarrow ? kLabels : 0;
-      const total = headroom.place_rows(this.rows, this.left > 0) + kAxis + 4;
+      const total = place_rows(this.rows, this.left > 0) + kAxis + 4;
       const height = Math.max(kLeastHeight, Math.min(total, Math.round(window.innerHeight * 0.72)));
       this.scroller.style.height = height + "px";
       this.labels.style.height = total + "px";
@@ -198,7 +353,7 @@
       const column = row.track.lanes[lane], name = this.model.names[column.name[index]], count = column.count[index];
       const start = numbers.time_ns(column.start[index]), duration = numbers.time_ns(column.duration(index));
       if (count === 1) return `${name}: ${duration}, from ${start}`;
-      return `${events_text(count)}, mostly ${name}: busy ${numbers.time_ns(column.busy(index))} of ${duration}, from ${start}`;
+      return `${counted(count, "event")}, mostly ${name}: busy ${numbers.time_ns(column.busy(index))} of ${duration}, from ${start}`;
     }
 
     select(slice, reveal) {
