@@ -32,11 +32,11 @@ struct Rotation {
 };
 
 std::vector<Rotation> rotations(const GatherGemvWorkload& inputs, const Place& place) {
-  constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen;
+  constexpr std::size_t kPairs = GatherGemvWorkload::kPairs;
   const auto size = static_cast<std::int64_t>(inputs.size);
   const auto experts = static_cast<std::int64_t>(GatherGemvWorkload::kExperts);
   const std::vector<at::Tensor> stacks =
-      placed_copies(inputs.experts, {experts, size, size}, weight_type(inputs.dtype), place);
+      placed_copies(inputs.weights, {experts, size, size}, weight_type(inputs.dtype), place);
   std::vector<Rotation> found;
   for (std::size_t turn = 0; turn < stacks.size() * kPairs; ++turn) {
     const GatherGemvWorkload::Pair& pair = GatherGemvWorkload::pair(turn);
