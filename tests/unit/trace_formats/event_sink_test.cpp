@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "format_files.h"
 
@@ -45,11 +46,8 @@ TEST(EventSink, TypedArgumentsFillColumns) {
   EXPECT_EQ(trace.events.correlation[0], 77);
   EXPECT_EQ(trace.threads[trace.events.thread[0]].thread_name, "stream \\7");
   const GpuDetail& work = trace.gpu[0];
-  EXPECT_EQ(work.device, 1);
-  EXPECT_EQ(work.bandwidth_gb_s, -1);
-  EXPECT_EQ(work.grid[0], 66U);
-  EXPECT_EQ(work.grid[1], 2U);
-  EXPECT_EQ(work.grid[2], 0U);
+  EXPECT_EQ(std::tuple(work.device, work.bandwidth_gb_s, work.grid[0], work.grid[1], work.grid[2]),
+            std::tuple(1, -1, 66U, 2U, 0U));
   EXPECT_EQ(trace.problems.count, 0U);
   expect_sound(trace);
 }
@@ -102,8 +100,7 @@ TEST(EventSink, WhatCannotBeIsReported) {
   EXPECT_EQ(trace.events.size(), 2U);
   EXPECT_EQ(trace.events.duration_ns[0], 0);
   EXPECT_EQ(trace.names[trace.events.name[1]], "\uFFFD");
-  EXPECT_EQ(trace.problems.count, 3U);
-  EXPECT_EQ(trace.problems.events_skipped, 1U);
+  EXPECT_EQ(std::tuple(trace.problems.count, trace.problems.events_skipped), std::tuple(3U, 1U));
   expect_sound(trace);
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -30,6 +31,20 @@ inline std::size_t row_of(const Trace& trace, std::string_view name) {
   }
   EXPECT_TRUE(found) << name << " is not there";
   return found.value_or(0);
+}
+
+/// Category, start, duration and correlation.
+using EventRow = std::tuple<Category, std::int64_t, std::int64_t, std::int64_t>;
+inline EventRow event_of(const Trace& trace, std::string_view name) {
+  const std::size_t row = row_of(trace, name);
+  return {trace.events.category[row], trace.events.start_ns[row], trace.events.duration_ns[row],
+          trace.events.correlation[row]};
+}
+
+/// "process/thread" of an event.
+inline std::string place_of(const Trace& trace, std::string_view name) {
+  const Thread& thread = trace.threads[trace.events.thread[row_of(trace, name)]];
+  return thread.pid + "/" + thread.tid;
 }
 
 inline const GpuDetail& work_of(const Trace& trace, std::string_view name) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
@@ -21,9 +20,8 @@ TEST(Chakra, NodesAreOperatorsAndWorkOfTheDevice) {
   EXPECT_EQ(trace.problems.count, 0U);
   ASSERT_EQ(trace.events.size(), 3U);
   const std::size_t op = row_of(trace, "aten::mm");
-  EXPECT_EQ(trace.events.category[op], Category::kCpuOp);
-  EXPECT_EQ(trace.events.start_ns[op], 1'000'000);
-  EXPECT_EQ(trace.events.duration_ns[op], 20'000);
+  EXPECT_EQ(std::tuple(trace.events.category[op], trace.events.start_ns[op], trace.events.duration_ns[op]),
+            std::tuple(Category::kCpuOp, 1'000'000, 20'000));
   EXPECT_EQ(trace.names[trace.ops.at(trace.events.detail[op]).dims], "[[8,8],[]]");
   EXPECT_EQ(trace.events.category[row_of(trace, "sgemm")], Category::kKernel);
   EXPECT_EQ(work_of(trace, "sgemm").stream, 7);
@@ -69,9 +67,8 @@ TEST(Chakra, PyTorchsObserverGivesOperatorsInTheirOrder) {
   const std::size_t op = row_of(trace, "aten::mm");
   ASSERT_EQ(trace.events.category[op], Category::kCpuOp);
   const OpDetail& detail = trace.ops.at(trace.events.detail[op]);
-  EXPECT_EQ(trace.names[detail.dims], "[[8,8],[8,8]]");
-  EXPECT_EQ(trace.names[detail.types], R"(["float","float"])");
-  EXPECT_EQ(trace.names[detail.values], R"(["",""])");
+  EXPECT_EQ(std::tuple(trace.names[detail.dims], trace.names[detail.types], trace.names[detail.values]),
+            std::tuple("[[8,8],[8,8]]", R"(["float","float"])", R"(["",""])"));
   EXPECT_EQ(trace.events.category[row_of(trace, "step")], Category::kUserAnnotation);
   EXPECT_EQ(trace.events.duration_ns[op], 0);  // no node has a duration
   const std::size_t relu = row_of(trace, "aten::clamp_min");
@@ -154,20 +151,14 @@ TEST(Lookalikes, WhatNobodyKnowsIsNoChromeTrace) {
 void expect_the_nsight_run(const Trace& trace) {
   expect_sound(trace);
   EXPECT_EQ(trace.problems.count, 0U);
-  const std::size_t kernel = row_of(trace, "sgemm_128x64_nn(float*, float*)");
-  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
-  EXPECT_EQ(trace.events.start_ns[kernel], 20'000);
-  EXPECT_EQ(trace.events.duration_ns[kernel], 100'250);
-  const GpuDetail& work = work_of(trace, "sgemm_128x64_nn(float*, float*)");
-  EXPECT_EQ(work.device, 0);
-  EXPECT_EQ(work.stream, 7);
-  EXPECT_EQ(work.registers_per_thread, 122);
-  EXPECT_EQ(work.grid[0], 66U);
-  const std::size_t call = row_of(trace, "cudaLaunchKernel");
-  EXPECT_EQ(trace.events.category[call], Category::kRuntime);
-  EXPECT_EQ(trace.events.correlation[call], trace.events.correlation[kernel]);
-  EXPECT_EQ(trace.threads[trace.events.thread[call]].pid, "4242");
-  EXPECT_EQ(trace.threads[trace.events.thread[call]].tid, "4243");
+  const char* const kernel = "sgemm_128x64_nn(float*, float*)";
+  const std::int64_t correlation = trace.events.correlation[row_of(trace, "cudaLaunchKernel")];
+  EXPECT_EQ(event_of(trace, kernel), EventRow(Category::kKernel, 20'000, 100'250, correlation));
+  const GpuDetail& work = work_of(trace, kernel);
+  EXPECT_EQ(std::tuple(work.device, work.stream, work.registers_per_thread, work.grid[0]),
+            std::tuple(0, 7, 122, 66U));
+  EXPECT_EQ(trace.events.category[row_of(trace, "cudaLaunchKernel")], Category::kRuntime);
+  EXPECT_EQ(place_of(trace, "cudaLaunchKernel"), "4242/4243");
 }
 
 TEST(Nsight, TablesBecomeTheColumnsOfATrace) {
@@ -228,27 +219,22 @@ void expect_the_rocprof_run(const Trace& trace) {
   expect_sound(trace);
   EXPECT_EQ(trace.problems.count, 0U);
   EXPECT_TRUE(trace.is_complete);
-  const std::size_t kernel = row_of(trace, "axpy(float*)"), call = row_of(trace, "hipLaunchKernel");
-  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
-  EXPECT_EQ(trace.events.start_ns[kernel], 20'000);
-  EXPECT_EQ(trace.events.duration_ns[kernel], 100'250);
+  const std::size_t call = row_of(trace, "hipLaunchKernel");
+  EXPECT_EQ(event_of(trace, "axpy(float*)"),
+            EventRow(Category::kKernel, 20'000, 100'250, trace.events.correlation[call]));
   EXPECT_EQ(trace.events.category[call], Category::kRuntime);
-  EXPECT_EQ(trace.events.correlation[call], trace.events.correlation[kernel]);
-  EXPECT_EQ(trace.threads[trace.events.thread[call]].pid, "321");
-  EXPECT_EQ(trace.threads[trace.events.thread[call]].tid, "322");
+  EXPECT_EQ(place_of(trace, "hipLaunchKernel"), "321/322");
 }
 
 TEST(Rocprofv3, RecordsBecomeTheColumnsOfATrace) {
   const Trace trace = read(format_path("rocprofv3.json"));
   expect_the_rocprof_run(trace);
   const GpuDetail& work = work_of(trace, "axpy(float*)");
-  EXPECT_EQ(work.device, 0);
-  EXPECT_EQ(work.stream, 2);
+  EXPECT_EQ(std::tuple(work.device, work.stream), std::tuple(0, 2));
   EXPECT_EQ(work.grid[0], 66U);  // 16,800 work-items in groups of 256
   EXPECT_EQ(work.block[0], 256U);
   const GpuDetail& copy = work_of(trace, "MEMORY_COPY_DEVICE_TO_HOST");
-  EXPECT_EQ(copy.device, 0);
-  EXPECT_EQ(copy.bytes, 1048576);
+  EXPECT_EQ(std::tuple(copy.device, copy.bytes), std::tuple(0, 1048576));
   EXPECT_EQ(trace.events.category[row_of(trace, "ProfilerStep#5")], Category::kUserAnnotation);
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].name, "AMD Instinct MI300X");

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <gmock/gmock.h>
 
 #include "../packed_files.h"
@@ -18,17 +17,10 @@ void expect_the_run(const Trace& trace) {
   expect_sound(trace);
   EXPECT_EQ(trace.problems.count, 0U);
   EXPECT_TRUE(trace.is_complete);
-  const std::size_t kernel = row_of(trace, "sgemm_128x64_nn");
-  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
-  EXPECT_EQ(trace.events.start_ns[kernel], kBase + 20'000);
-  EXPECT_EQ(trace.events.duration_ns[kernel], 100'250);
-  EXPECT_EQ(trace.events.correlation[kernel], 77);
+  EXPECT_EQ(event_of(trace, "sgemm_128x64_nn"), EventRow(Category::kKernel, kBase + 20'000, 100'250, 77));
   const GpuDetail& work = work_of(trace, "sgemm_128x64_nn");
-  EXPECT_EQ(work.device, 0);
-  EXPECT_EQ(work.stream, 7);
-  EXPECT_EQ(work.registers_per_thread, 122);
-  EXPECT_EQ(work.grid[0], 66U);
-  EXPECT_EQ(work.block[0], 256U);
+  EXPECT_EQ(std::tuple(work.device, work.stream, work.registers_per_thread, work.grid[0], work.block[0]),
+            std::tuple(0, 7, 122, 66U, 256U));
   EXPECT_EQ(trace.events.category[row_of(trace, "cudaLaunchKernel")], Category::kRuntime);
   EXPECT_EQ(trace.events.correlation[row_of(trace, "cudaLaunchKernel")], 77);
 }
@@ -36,17 +28,15 @@ void expect_the_run(const Trace& trace) {
 TEST(Perfetto, KinetosTraceReadsAsItsJsonWould) {
   const Trace trace = read(format_path("kineto.pftrace"));
   expect_the_run(trace);
-  EXPECT_EQ(trace.rank, 3);
-  EXPECT_EQ(trace.world_size, 8);
+  EXPECT_EQ(std::tuple(trace.rank, trace.world_size), std::tuple(3, 8));
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].name, "NVIDIA H100");
   EXPECT_EQ(trace.devices[0].multiprocessors, 132);
   const std::size_t op = row_of(trace, "aten::mm");
   ASSERT_EQ(trace.events.category[op], Category::kCpuOp);
   const OpDetail& detail = trace.ops.at(trace.events.detail[op]);
-  EXPECT_EQ(detail.sequence, 12);
-  EXPECT_EQ(detail.external_id, 2);
-  EXPECT_EQ(trace.names[detail.dims], "[[64,64],[64,64]]");
+  EXPECT_EQ(std::tuple(detail.sequence, detail.external_id, trace.names[detail.dims]),
+            std::tuple(12, 2, "[[64,64],[64,64]]"));
   EXPECT_EQ(trace.events.category[row_of(trace, "Optimizer.step#SGD.step")], Category::kUserAnnotation);
   EXPECT_EQ(trace.events.category[row_of(trace, "record_param_comms")], Category::kCpuOp);
   EXPECT_EQ(trace.collectives.size(), 1U);
@@ -55,15 +45,13 @@ TEST(Perfetto, KinetosTraceReadsAsItsJsonWould) {
   EXPECT_EQ(copy.bytes, 1048576);
   EXPECT_DOUBLE_EQ(copy.bandwidth_gb_s, 20.97152);
   ASSERT_EQ(trace.memory.size(), 1U);
-  EXPECT_EQ(trace.memory[0].bytes, 1048576);
-  EXPECT_EQ(trace.memory[0].total_reserved, 2097152);
+  EXPECT_EQ(std::tuple(trace.memory[0].bytes, trace.memory[0].total_reserved), std::tuple(1048576, 2097152));
   const Thread& host = trace.threads[trace.events.thread[op]];
-  EXPECT_EQ(host.pid + "/" + host.tid, "4242/4242");
-  EXPECT_EQ(host.process_name, "python");
-  EXPECT_EQ(host.process_labels, "CPU");
-  EXPECT_EQ(host.thread_name, "thread 4242 (python)");
+  EXPECT_EQ(place_of(trace, "aten::mm"), "4242/4242");
+  EXPECT_EQ(std::tuple(host.process_name, host.process_labels, host.thread_name),
+            std::tuple("python", "CPU", "thread 4242 (python)"));
   const Thread& stream = trace.threads[trace.events.thread[row_of(trace, "sgemm_128x64_nn")]];
-  EXPECT_EQ(stream.pid + "/" + stream.tid, "0/7");
+  EXPECT_EQ(place_of(trace, "sgemm_128x64_nn"), "0/7");
   EXPECT_EQ(stream.process_labels, "GPU 0");
 }
 
@@ -83,20 +71,12 @@ TEST(Perfetto, ASequencesNamesDefaultsAndClocksCount) {
   expect_sound(trace);
   EXPECT_EQ(trace.problems.count, 0U);
   // 1000 us of the sequence's clock are 1 ms of the monotonic one, which is 5 ms of the boot time.
-  const std::size_t call = row_of(trace, "hipLaunchKernel"), kernel = row_of(trace, "axpy(float*)");
-  EXPECT_EQ(trace.events.category[call], Category::kRuntime);
-  EXPECT_EQ(trace.events.start_ns[call], 5'005'000);
-  EXPECT_EQ(trace.events.duration_ns[call], 3000);
-  EXPECT_EQ(trace.threads[trace.events.thread[call]].tid, "322");
-  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
-  EXPECT_EQ(trace.events.start_ns[kernel], 5'010'000);
-  EXPECT_EQ(trace.events.duration_ns[kernel], 40'000);
-  EXPECT_EQ(trace.events.correlation[kernel], trace.events.correlation[call]);
-  EXPECT_EQ(work_of(trace, "axpy(float*)").device, 1);
-  EXPECT_EQ(work_of(trace, "axpy(float*)").stream, 2);
-  // A list argument.
-  EXPECT_EQ(work_of(trace, "axpy(float*)").grid[0], 66U);
-  EXPECT_EQ(work_of(trace, "axpy(float*)").grid[1], 2U);
+  const std::int64_t correlation = trace.events.correlation[row_of(trace, "hipLaunchKernel")];
+  EXPECT_EQ(event_of(trace, "hipLaunchKernel"), EventRow(Category::kRuntime, 5'005'000, 3000, correlation));
+  EXPECT_EQ(trace.threads[trace.events.thread[row_of(trace, "hipLaunchKernel")]].tid, "322");
+  EXPECT_EQ(event_of(trace, "axpy(float*)"), EventRow(Category::kKernel, 5'010'000, 40'000, correlation));
+  const GpuDetail& work = work_of(trace, "axpy(float*)");  // its grid is a list argument
+  EXPECT_EQ(std::tuple(work.device, work.stream, work.grid[0], work.grid[1]), std::tuple(1, 2, 66U, 2U));
 }
 
 TEST(Perfetto, WhatNobodyNeedsIsCountedAndSkipped) {
@@ -104,8 +84,7 @@ TEST(Perfetto, WhatNobodyNeedsIsCountedAndSkipped) {
   options.needs = Needs::kGpuWork;
   const Trace trace = read(format_path("kineto.pftrace"), options);
   expect_sound(trace);
-  EXPECT_EQ(trace.events.size(), 4U);
-  EXPECT_EQ(trace.gpu.size(), 2U);
+  EXPECT_EQ(std::tuple(trace.events.size(), trace.gpu.size()), std::tuple(4U, 2U));
   EXPECT_EQ(trace.events_skipped_by_need, 5U);
 }
 
@@ -157,20 +136,13 @@ TEST(Xplane, PlanesOfDevicesGiveWorkAndThoseOfTheHostCalls) {
   const Trace trace = read(format_path("gpu.xplane.pb"));
   expect_sound(trace);
   EXPECT_EQ(trace.problems.count, 0U);
-  const std::size_t kernel = row_of(trace, "gemm_fusion_dot");
-  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
-  EXPECT_EQ(trace.events.start_ns[kernel], kBase + 20'000);
-  EXPECT_EQ(trace.events.duration_ns[kernel], 100'250);
-  EXPECT_EQ(trace.events.correlation[kernel], 77);
+  EXPECT_EQ(event_of(trace, "gemm_fusion_dot"), EventRow(Category::kKernel, kBase + 20'000, 100'250, 77));
   EXPECT_EQ(trace.events.correlation[row_of(trace, "cudaLaunchKernel")], 77);
   EXPECT_EQ(trace.events.category[row_of(trace, "cudaLaunchKernel")], Category::kRuntime);
   EXPECT_EQ(trace.events.category[row_of(trace, "cuMemcpyDtoHAsync_v2")], Category::kDriver);
   const GpuDetail& work = work_of(trace, "gemm_fusion_dot");
-  EXPECT_EQ(work.device, 0);
-  EXPECT_EQ(work.stream, 13);
-  EXPECT_EQ(work.registers_per_thread, 122);
-  EXPECT_EQ(work.grid[0], 66U);
-  EXPECT_EQ(work.block[0], 256U);
+  EXPECT_EQ(std::tuple(work.device, work.stream, work.registers_per_thread, work.grid[0], work.block[0]),
+            std::tuple(0, 13, 122, 66U, 256U));
   EXPECT_EQ(trace.events.category[row_of(trace, "MemcpyD2H")], Category::kGpuMemcpy);
   EXPECT_EQ(work_of(trace, "MemcpyD2H").bytes, 1048576);
   EXPECT_EQ(trace.events.category[row_of(trace, "jit_step")], Category::kGpuAnnotation);
@@ -179,7 +151,8 @@ TEST(Xplane, PlanesOfDevicesGiveWorkAndThoseOfTheHostCalls) {
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].multiprocessors, 132);
   EXPECT_EQ(trace.devices[0].total_memory_bytes, 85017493504.0);
-  EXPECT_EQ(trace.threads[trace.events.thread[kernel]].process_name, "/device:GPU:0");
+  EXPECT_EQ(trace.threads[trace.events.thread[row_of(trace, "gemm_fusion_dot")]].process_name,
+            "/device:GPU:0");
 }
 
 TEST(Xplane, ConvertedItKeepsEveryDevice) {
@@ -193,8 +166,7 @@ TEST(Xplane, ConvertedItKeepsEveryDevice) {
   std::filesystem::remove(path);
   const Trace trace = read_text(json, "converted");
   expect_sound(trace);
-  EXPECT_EQ(trace.devices.size(), 2U);
-  EXPECT_EQ(trace.gpu.size(), 4U);
+  EXPECT_EQ(std::tuple(trace.devices.size(), trace.gpu.size()), std::tuple(2U, 4U));
 }
 
 TEST(Xplane, WhatJaxWroteOnACpuHasItsSteps) {
