@@ -2,23 +2,16 @@
 // Device analyses of real traces: invariants, figures of TraceLens (bench/tracelens_golden.py) and of PyTorch
 // (parity/trace).
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <ostream>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
-#include "../trace/result_view.h"
-#include "../trace/trace_builder.h"
-#include "headroom/base/error.h"
+#include "../trace/analysis_run.h"
+#include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
@@ -46,15 +39,9 @@ std::vector<std::string> real_files() {
   return files;
 }
 
-std::int64_t sum(const ResultView& view, const std::string& table, const std::string& column) {
-  std::int64_t total = 0;
-  for (std::size_t row = 0; row < view.rows(table); ++row) total += view.integer(table, row, column);
-  return total;
-}
-
-void expect_parts_of_the_span(const ResultView& idle, const std::string& table) {
-  for (std::size_t row = 0; row < idle.rows(table); ++row) {
-    const auto ns = [&](const char* column) { return idle.integer(table, row, column); };
+void expect_parts_of_the_span(const AnalysisResult& idle, const std::string& table) {
+  for (std::size_t row = 0; row < row_count(idle, table); ++row) {
+    const auto ns = [&](const char* column) { return integer(table_of(idle, table), row, column); };
     EXPECT_EQ(ns("busy_ns") + ns("idle_ns"), ns("span_ns"));
     EXPECT_EQ(ns("host_wait_ns") + ns("kernel_wait_ns") + ns("other_ns"), ns("idle_ns"));
     EXPECT_GE(ns("busy_ns"), 0);
@@ -63,56 +50,53 @@ void expect_parts_of_the_span(const ResultView& idle, const std::string& table) 
 }
 
 void expect_idle_and_overlap_to_share_out_the_span(const Trace& trace) {
-  AnalysisOptions options;
-  options.top = 0;
-  const ResultView idle = view_analysis("idle", trace, options),
-                   overlap = view_analysis("overlap", trace, options);
-  ASSERT_EQ(idle.has("devices"), !trace.gpu.empty());
-  ASSERT_EQ(overlap.has("devices"), !trace.gpu.empty());
+  const AnalysisResult idle = run_analysis("idle", trace, {}, 0),
+                       overlap = run_analysis("overlap", trace, {}, 0);
+  ASSERT_EQ(has_table(idle, "devices"), !trace.gpu.empty());
+  ASSERT_EQ(has_table(overlap, "devices"), !trace.gpu.empty());
   if (trace.gpu.empty()) return;
   expect_parts_of_the_span(idle, "devices");
   expect_parts_of_the_span(idle, "streams");
-  EXPECT_EQ(sum(idle, "devices", "work"), static_cast<std::int64_t>(trace.gpu.size()));
-  EXPECT_EQ(sum(idle, "streams", "work"), static_cast<std::int64_t>(trace.gpu.size()));
-  EXPECT_EQ(sum(idle, "device_gaps", "idle_ns"), sum(idle, "devices", "idle_ns"));
-  EXPECT_EQ(sum(idle, "stream_gaps", "idle_ns"), sum(idle, "streams", "idle_ns"));
-  EXPECT_EQ(sum(idle, "ops", "idle_ns"), sum(idle, "devices", "idle_ns"));
-  EXPECT_EQ(sum(idle, "causes", "time_ns"),
-            sum(idle, "devices", "idle_ns") + sum(idle, "streams", "idle_ns"));
-  ASSERT_EQ(overlap.rows("devices"), idle.rows("devices"));
-  for (std::size_t row = 0; row < overlap.rows("devices"); ++row) {
-    const auto ns = [&](const char* column) { return overlap.integer("devices", row, column); };
+  EXPECT_EQ(column_sum(idle, "devices", "work"), static_cast<std::int64_t>(trace.gpu.size()));
+  EXPECT_EQ(column_sum(idle, "streams", "work"), static_cast<std::int64_t>(trace.gpu.size()));
+  EXPECT_EQ(column_sum(idle, "device_gaps", "idle_ns"), column_sum(idle, "devices", "idle_ns"));
+  EXPECT_EQ(column_sum(idle, "stream_gaps", "idle_ns"), column_sum(idle, "streams", "idle_ns"));
+  EXPECT_EQ(column_sum(idle, "ops", "idle_ns"), column_sum(idle, "devices", "idle_ns"));
+  EXPECT_EQ(column_sum(idle, "causes", "time_ns"),
+            column_sum(idle, "devices", "idle_ns") + column_sum(idle, "streams", "idle_ns"));
+  ASSERT_EQ(row_count(overlap, "devices"), row_count(idle, "devices"));
+  for (std::size_t row = 0; row < row_count(overlap, "devices"); ++row) {
+    const auto ns = [&](const char* column) { return integer(overlap, "devices", row, column); };
     EXPECT_EQ(ns("overlap_ns") + ns("exposed_communication_ns"), ns("communication_ns"));
     EXPECT_EQ(ns("compute_ns") + ns("exposed_communication_ns") + ns("exposed_memory_ns"),
-              idle.integer("devices", row, "busy_ns"));
-    EXPECT_EQ(ns("span_ns"), idle.integer("devices", row, "span_ns"));
+              integer(idle, "devices", row, "busy_ns"));
+    EXPECT_EQ(ns("span_ns"), integer(idle, "devices", row, "span_ns"));
     EXPECT_LE(ns("exposed_memory_ns"), ns("memory_ns"));
   }
-  EXPECT_GE(sum(overlap, "kernels", "time_ns"), sum(overlap, "devices", "communication_ns"));
-  EXPECT_GE(sum(overlap, "kernels", "hidden_ns"), sum(overlap, "devices", "overlap_ns"));
+  EXPECT_GE(column_sum(overlap, "kernels", "time_ns"), column_sum(overlap, "devices", "communication_ns"));
+  EXPECT_GE(column_sum(overlap, "kernels", "hidden_ns"), column_sum(overlap, "devices", "overlap_ns"));
 }
 
 void expect_every_launch_in_the_tables(const Trace& trace, const std::vector<std::uint32_t>& launch) {
-  AnalysisOptions options = option("each");
-  options.top = 0;
-  const ResultView view = view_analysis("launch", trace, options);
+  const AnalysisResult result = run_analysis("launch", trace, {{"each", ""}}, 0);
   if (trace.gpu.empty()) return;
   const auto launched = static_cast<std::int64_t>(trace.gpu.size() - std::ranges::count(launch, kNone));
-  EXPECT_EQ(sum(view, "coverage", "works"), static_cast<std::int64_t>(trace.gpu.size()));
-  EXPECT_EQ(sum(view, "coverage", "launched"), launched);
-  EXPECT_EQ(sum(view, "functions", "works"), launched);
-  ASSERT_EQ(view.rows("each"), static_cast<std::size_t>(launched));
+  EXPECT_EQ(column_sum(result, "coverage", "works"), static_cast<std::int64_t>(trace.gpu.size()));
+  EXPECT_EQ(column_sum(result, "coverage", "launched"), launched);
+  EXPECT_EQ(column_sum(result, "functions", "works"), launched);
+  ASSERT_EQ(row_count(result, "each"), static_cast<std::size_t>(launched));
   std::int64_t calls = 0;
-  for (std::size_t row = 0; row < view.rows("launches"); ++row) {
-    if (view.text("launches", row, "quantity") == "call") calls += view.integer("launches", row, "count");
-    EXPECT_LE(view.number("launches", row, "median_ns"), view.number("launches", row, "p95_ns"));
-    EXPECT_LE(view.number("launches", row, "p99_ns"),
-              static_cast<double>(view.integer("launches", row, "max_ns")));
+  for (std::size_t row = 0; row < row_count(result, "launches"); ++row) {
+    if (text(result, "launches", row, "quantity") == "call")
+      calls += integer(result, "launches", row, "count");
+    EXPECT_LE(number(result, "launches", row, "median_ns"), number(result, "launches", row, "p95_ns"));
+    EXPECT_LE(number(result, "launches", row, "p99_ns"),
+              static_cast<double>(integer(result, "launches", row, "max_ns")));
   }
-  EXPECT_EQ(sum(view, "functions", "calls"), calls);
-  for (std::size_t row = 0; row < view.rows("each"); ++row)
-    EXPECT_EQ(view.integer("each", row, "delay_ns"),
-              std::max<std::int64_t>(0, view.integer("each", row, "signed_delay_ns")));
+  EXPECT_EQ(column_sum(result, "functions", "calls"), calls);
+  for (std::size_t row = 0; row < row_count(result, "each"); ++row)
+    EXPECT_EQ(integer(result, "each", row, "delay_ns"),
+              std::max<std::int64_t>(0, integer(result, "each", row, "signed_delay_ns")));
 }
 
 void expect_the_queue_to_hold_each_piece_until_its_start(const Trace& trace,
@@ -151,9 +135,9 @@ void expect_bandwidth_times_time_to_be_what_was_moved(const Trace& trace) {
     }
   }
   EXPECT_NEAR(in_series, moved, 1e-6 * moved);
-  const ResultView view = view_analysis("memory", trace);
-  EXPECT_EQ(sum(view, "transfers", "transfers"), static_cast<std::int64_t>(found.size()));
-  EXPECT_EQ(sum(view, "allocators", "allocations") + sum(view, "allocators", "frees"),
+  const AnalysisResult result = run_analysis("memory", trace);
+  EXPECT_EQ(column_sum(result, "transfers", "transfers"), static_cast<std::int64_t>(found.size()));
+  EXPECT_EQ(column_sum(result, "allocators", "allocations") + column_sum(result, "allocators", "frees"),
             static_cast<std::int64_t>(trace.memory.size()));
 }
 
@@ -161,9 +145,8 @@ class DeviceInvariants : public testing::TestWithParam<std::string> {};
 
 TEST_P(DeviceInvariants, Hold) {
   if (GetParam().empty()) GTEST_SKIP() << "the folder of real traces is not there";
-  ReadOptions options;
-  options.needs = Needs::kLaunches | Needs::kOps | Needs::kMemory | Needs::kGpuArguments;
-  const Trace trace = read(fs::path(HEADROOM_SHARED "/traces") / GetParam(), options);
+  const Trace trace = read(fs::path(HEADROOM_SHARED "/traces") / GetParam(),
+                           only(Needs::kLaunches | Needs::kOps | Needs::kMemory | Needs::kGpuArguments));
   const std::vector<std::uint32_t> launch = launches(trace);
   expect_idle_and_overlap_to_share_out_the_span(trace);
   expect_every_launch_in_the_tables(trace, launch);
@@ -283,9 +266,10 @@ TEST_P(TracelensGolden, FollowsFromOurColumnsAndWithoutItsWaysIsOurs) {
   const std::filesystem::path path = std::filesystem::path(HEADROOM_SHARED "/traces") / GetParam().name;
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   const Trace trace = read(path, {});
-  std::ifstream file(HEADROOM_TEST_DATA "/trace/tracelens_golden.json");
-  const std::string all{std::istreambuf_iterator<char>(file), {}};
-  const Json golden = parse_json(all, "tracelens_golden.json").at("files").at(GetParam().name);
+  const Json golden =
+      parse_json(read_file(HEADROOM_TEST_DATA "/trace/tracelens_golden.json"), "tracelens_golden.json")
+          .at("files")
+          .at(GetParam().name);
   const auto figure = [&](const char* key) { return golden[key].get<double>(); };
 
   const Timeline theirs = timeline_of(trace, {});
@@ -361,13 +345,11 @@ TEST(PyTorchUtilization, ProcessesAreComparedAsPythonDoes) {
 }
 
 TEST(PyTorchUtilization, LabelsCountInAnEventOfAnyPhase) {
-  ReadOptions options;
-  options.needs = kPyTorchUtilizationNeeds;
   const Trace trace = read_text(
       R"([{"ph": "X", "name": "process_labels", "pid": 0, "tid": 0, "ts": 0, "dur": 0, "args": {"labels": "GPU 0"}},
           {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "ts": 0, "args": {"labels": "other"}},
           {"ph": "X", "name": "a", "cat": "kernel", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])",
-      "test.json", options);
+      "test.json", only(kPyTorchUtilizationNeeds));
   EXPECT_DOUBLE_EQ(pytorch_utilization(trace, 1e-6).utilization, 2);
 }
 
@@ -383,15 +365,12 @@ TEST(PyTorchUtilization, EqualsTheOriginalOnEveryRealFile) {
   const std::filesystem::path shared = HEADROOM_SHARED;
   if (!std::filesystem::exists(shared / "parity/trace/expected.json"))
     GTEST_SKIP() << "needs " << shared / "parity/trace/expected.json";
-  std::ifstream file(shared / "parity/trace/expected.json");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const Json expected = parse_json(text, "expected.json");
+  const Json expected = parse_json(read_file(shared / "parity/trace/expected.json"), "expected.json");
   EXPECT_GE(expected.size(), 20U);
-  ReadOptions options;
-  options.needs = kPyTorchUtilizationNeeds;
   for (const auto& [name, figures] : expected.items()) {
-    const PyTorchUtilization seed = pytorch_utilization(read(shared / "traces" / name, options),
-                                                        json_number(figures, "total_length_s", name));
+    const PyTorchUtilization seed =
+        pytorch_utilization(read(shared / "traces" / name, only(kPyTorchUtilizationNeeds)),
+                            json_number(figures, "total_length_s", name));
     EXPECT_NEAR(seed.utilization, json_number(figures, "utilization", name), 1e-9) << name;
     EXPECT_NEAR(seed.mm_conv_utilization, json_number(figures, "mm_conv_utilization", name), 1e-9) << name;
   }

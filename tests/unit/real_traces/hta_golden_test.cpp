@@ -2,28 +2,19 @@
 // Figures of Holistic Trace Analysis (bench/hta_golden.py). With the differences in HtaWays, they follow
 // exactly from our columns.
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <span>
-#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include "../trace/result_view.h"
+#include "../trace/analysis_run.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/files/csv.h"
@@ -417,55 +408,43 @@ HtaView::Temporal our_temporal(const Trace& trace) {
 }
 
 HtaView::Overlap our_overlap(const Trace& trace) {
-  const ResultView view = view_analysis("overlap", trace);
+  const AnalysisResult view = run_analysis("overlap", trace);
   HtaView::Overlap overlap;
-  for (std::size_t row = 0; row < view.rows("devices"); ++row) {
-    overlap.both_ns += view.integer("devices", row, "overlap_ns");
-    overlap.communication_ns += view.integer("devices", row, "communication_ns");
+  for (std::size_t row = 0; row < row_count(view, "devices"); ++row) {
+    overlap.both_ns += integer(view, "devices", row, "overlap_ns");
+    overlap.communication_ns += integer(view, "devices", row, "communication_ns");
   }
   return overlap;
 }
 
 HtaView::Idle our_idle(const Trace& trace) {
-  const ResultView view = view_analysis("idle", trace);
+  const AnalysisResult view = run_analysis("idle", trace);
   HtaView::Idle idle;
-  for (std::size_t row = 0; row < view.rows("streams"); ++row) {
+  for (std::size_t row = 0; row < row_count(view, "streams"); ++row) {
     for (const std::string cause : {"host_wait", "kernel_wait", "other"}) {
-      const std::int64_t gaps = view.integer("streams", row, cause + "_gaps");
+      const std::int64_t gaps = integer(view, "streams", row, cause + "_gaps");
       if (gaps > 0)
-        idle[{view.integer("streams", row, "stream"), cause}] = {view.integer("streams", row, cause + "_ns"),
-                                                                 gaps};
+        idle[{integer(view, "streams", row, "stream"), cause}] = {
+            integer(view, "streams", row, cause + "_ns"), gaps};
     }
   }
   return idle;
 }
 
 HtaView::Launch our_launch(const Trace& trace, bool summary_records) {
-  const ResultView view = view_analysis("launch", trace, option("each"));
+  const AnalysisResult view = run_analysis("launch", trace, {{"each", ""}});
   HtaView::Launch sum;
-  for (std::size_t row = 0; row < view.rows("each"); ++row) {
-    if (summary_records || HtaView::knows_launch_function(view.text("each", row, "function")))
-      sum.add(view.integer("each", row, "call_ns"), view.integer("each", row, "gpu_ns"),
-              view.integer("each", row, "delay_ns"));
+  for (std::size_t row = 0; row < row_count(view, "each"); ++row) {
+    if (summary_records || HtaView::knows_launch_function(text(view, "each", row, "function")))
+      sum.add(integer(view, "each", row, "call_ns"), integer(view, "each", row, "gpu_ns"),
+              integer(view, "each", row, "delay_ns"));
   }
   return sum;
 }
 
-struct Matters {
-  bool reversed = false, syncs = false, work_before = false, first_event = false, names = false,
-       operators = false;
-  bool operator==(const Matters&) const = default;
-};
-
-void PrintTo(const Matters& matters, std::ostream* out) {
-  *out << "{reversed " << matters.reversed << ", syncs " << matters.syncs << ", work_before "
-       << matters.work_before << ", first_event " << matters.first_event << ", names " << matters.names
-       << ", operators " << matters.operators << "}";
-}
-
 struct HtaFile {
   const char* name;
-  Matters matters;
+  std::string_view matters;  ///< the differences that change its figures
   /// GPU work with a launch, all steps; HTA omits functions that it does not know.
   std::int64_t launched;
   std::int64_t idle_ns;  ///< exact, all steps
@@ -473,44 +452,30 @@ struct HtaFile {
 
 const HtaFile kHtaFiles[] = {
     // Only rounding and the last step differ.
-    {"hta__nccl_parser_config_nccl_data.json.gz", {}, 3774, 503'050'991},
+    {"hta__nccl_parser_config_nccl_data.json.gz", "", 3774, 503'050'991},
     // NCCL, whole microseconds, five streams, two steps.
-    {"hta__timeline_analysis_sampled_rank-0.json.gz", {}, 1204, 675'191'000},
+    {"hta__timeline_analysis_sampled_rank-0.json.gz", "", 1204, 675'191'000},
     // Kernels of one stream overlap, 614 works have no launch, 5046 come from graphs.
-    {"hta__trace_diff_test_test.json.gz", {.work_before = true}, 15'018, 27'296'000},
+    {"hta__trace_diff_test_test.json.gz", "work_before", 15'018, 27'296'000},
     // HIP: HTA knows none of the functions.
-    {"hta__amd_trace_mi250_minitoy_train_ROCm6_2_kineto.json.gz", {}, 16, 8'762'845},
-    {"tracelens__mi300_resnet_act_checkpoint.json.gz", {.reversed = true}, 2685, 2'565'652},
+    {"hta__amd_trace_mi250_minitoy_train_ROCm6_2_kineto.json.gz", "", 16, 8'762'845},
+    {"tracelens__mi300_resnet_act_checkpoint.json.gz", "reversed", 2685, 2'565'652},
     // 22 kernels of less than 1 us, for which HTA's temporal breakdown fails.
-    {"tracelens__h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
-     {.reversed = true, .first_event = true},
-     1198,
-     4'005'532},
+    {"tracelens__h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz", "reversed first_event", 1198, 4'005'532},
     // Gaps of some ns: rounding turns 25 us of idle time into 458.
-    {"tracelens__inference_vllm_decode_full_graph_execution.json.gz", {}, 434, 25'473},
-    {"hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz",
-     {.syncs = true},
-     6,
-     19'134'000},
-    {"hta__df_index_resolver_df_index_resolver.json.gz", {.work_before = true}, 22'290, 732'352'000},
-    {"hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz",
-     {.syncs = true},
-     98,
+    {"tracelens__inference_vllm_decode_full_graph_execution.json.gz", "", 434, 25'473},
+    {"hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz", "syncs", 6, 19'134'000},
+    {"hta__df_index_resolver_df_index_resolver.json.gz", "work_before", 22'290, 732'352'000},
+    {"hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz", "syncs", 98,
      12'854'103'000},
     // An all-reduce by symmetric memory, 2.1 ms, counts as computing.
-    {"tracelens__b200_eager_trace.json.gz",
-     {.work_before = true, .names = true, .operators = true},
-     929,
-     72'890'696},
+    {"tracelens__b200_eager_trace.json.gz", "work_before names operators", 929, 72'890'696},
     // Four operators count as GPU work.
-    {"tracelens__torch_compile_triton_trace.json.gz", {.operators = true}, 12, 11},
+    {"tracelens__torch_compile_triton_trace.json.gz", "operators", 12, 11},
     // Kernels of less than 1 us.
-    {"tracelens__h100_google_owlv2-large-patch14-ensemble__1016001.json.gz",
-     {.reversed = true},
-     5165,
-     511'528'902},
+    {"tracelens__h100_google_owlv2-large-patch14-ensemble__1016001.json.gz", "reversed", 5165, 511'528'902},
     // Rounding removes 7.9 of 33.1 ms of idle time.
-    {"tracelens__inference_xdit_flux.1_aiter_sage_profile_trace_rank_0.json.gz", {}, 7866, 25'243'922},
+    {"tracelens__inference_xdit_flux.1_aiter_sage_profile_trace_rank_0.json.gz", "", 7866, 25'243'922},
 };
 
 void PrintTo(const HtaFile& file, std::ostream* out) {
@@ -528,9 +493,9 @@ class HtaGolden : public testing::TestWithParam<HtaFile> {
     auto found = read_before.find(GetParam().name);
     if (found == read_before.end()) found = read_before.emplace(GetParam().name, read(path, options)).first;
     trace = &found->second;
-    std::ifstream file(HEADROOM_TEST_DATA "/trace/hta_golden.json");
-    const std::string all{std::istreambuf_iterator<char>(file), {}};
-    golden = parse_json(all, "hta_golden.json").at("files").at(GetParam().name);
+    golden = parse_json(read_file(HEADROOM_TEST_DATA "/trace/hta_golden.json"), "hta_golden.json")
+                 .at("files")
+                 .at(GetParam().name);
   }
   HtaView view(const HtaWays& ways) const { return HtaView(*trace, ways); }
 
@@ -575,18 +540,21 @@ TEST_P(HtaGolden, WithoutItsWaysTheFiguresAreOurs) {
 }
 
 TEST_P(HtaGolden, WhichWaysMatterWhere) {
-  const auto differs_without = [&](const HtaWays& ways) {
-    const HtaView with = view({.steps = Steps::kLaunched}), without = view(ways);
-    return with.temporal() != without.temporal() || with.overlap() != without.overlap() ||
-           with.idle() != without.idle() || with.launch() != without.launch();
+  const HtaView with = view({.steps = Steps::kLaunched});
+  std::string matters;
+  const auto note = [&](const char* name, HtaWays ways) {
+    ways.steps = Steps::kLaunched;
+    const HtaView without = view(ways);
+    if (with.temporal() != without.temporal() || with.overlap() != without.overlap() ||
+        with.idle() != without.idle() || with.launch() != without.launch())
+      matters += (matters.empty() ? "" : " ") + std::string(name);
   };
-  Matters matters;
-  matters.reversed = differs_without({.keeps_reversed_work = false, .steps = Steps::kLaunched});
-  matters.syncs = differs_without({.steps = Steps::kLaunched, .counts_syncs = false});
-  matters.work_before = differs_without({.steps = Steps::kLaunched, .idles_from_work_before = false});
-  matters.first_event = differs_without({.steps = Steps::kLaunched, .missing_launch_is_first_event = false});
-  matters.names = differs_without({.steps = Steps::kLaunched, .knows_few_communications = false});
-  matters.operators = differs_without({.steps = Steps::kLaunched, .counts_triton_operators = false});
+  note("reversed", {.keeps_reversed_work = false});
+  note("syncs", {.counts_syncs = false});
+  note("work_before", {.idles_from_work_before = false});
+  note("first_event", {.missing_launch_is_first_event = false});
+  note("names", {.knows_few_communications = false});
+  note("operators", {.counts_triton_operators = false});
   EXPECT_EQ(matters, GetParam().matters);
   EXPECT_EQ(our_launch(*trace, true).launches, GetParam().launched);
   EXPECT_EQ(our_temporal(*trace).idle_ns, GetParam().idle_ns);
@@ -608,9 +576,7 @@ class DiffAgainstHta : public testing::TestWithParam<Pair> {
   }
   /// The first step, HTA's default.
   static TraceProfile profile(const char* name) {
-    ReadOptions options;
-    options.needs = kProfileNeeds;
-    TraceProfile profile = profile_of(read(trace_path(name), options), {1009, true});
+    TraceProfile profile = profile_of(read(trace_path(name), only(kProfileNeeds)), {1009, true});
     if (const auto step = profile.annotations.extract("ProfilerStep"); !step.empty())
       profile.annotations["ProfilerStep#1009"] = step.mapped();
     return profile;

@@ -2,22 +2,13 @@
 // Reads every real trace: columns against a Python program (json module, exact decimals), and invariants of
 // all analyses.
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <ostream>
-#include <string>
-#include <utility>
 
 #include "../trace/analysis_run.h"
-#include "headroom/base/error.h"
-#include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/trace_facts.h"
@@ -25,7 +16,6 @@
 #include "headroom_trace/critical_path/replay.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/index/steps.h"
-#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/peers/hta_critical_path.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/work/idle_culprits.h"
@@ -147,8 +137,7 @@ TEST_P(RealFile, HasTheEventsThatPythonCounts) {
   for (const Category category : trace.events.category) ++events[static_cast<std::size_t>(category)];
   EXPECT_EQ(events, expected.events);
   EXPECT_EQ(trace.events_seen, expected.seen);
-  EXPECT_EQ(trace.memory.size(), expected.memory);
-  EXPECT_EQ(trace.flows.size(), expected.flows);
+  EXPECT_EQ(std::tuple(trace.memory.size(), trace.flows.size()), std::tuple(expected.memory, expected.flows));
   std::uint64_t starts = 0;
   for (const std::int64_t start : trace.events.start_ns) starts += static_cast<std::uint64_t>(start);
   EXPECT_EQ(static_cast<std::int64_t>(starts & 0x7fffffffffffffffU), expected.start_sum_ns);
@@ -163,9 +152,7 @@ TEST_P(RealFile, HasTheEventsThatPythonCounts) {
 
 TEST_P(RealFile, CountsEveryEventOnce) {
   for (const Needs needs : {Needs::kAll, Needs::kGpuWork, Needs::kLaunches | Needs::kOps}) {
-    ReadOptions options;
-    options.needs = needs;
-    const Trace trace = read(folder() / GetParam().file, options);
+    const Trace trace = read(folder() / GetParam().file, only(needs));
     EXPECT_EQ(trace.events_seen, trace.events.size() + trace.memory.size() + trace.flows.size() +
                                      trace.events_without_columns + trace.events_skipped_by_need +
                                      trace.problems.events_skipped);
@@ -184,12 +171,6 @@ std::vector<fs::path> readable_files(const char* folder = "traces") {
   }
   std::ranges::sort(files);
   return files;
-}
-
-std::int64_t column_sum(const DataTable& table, const std::string& key) {
-  std::int64_t sum = 0;
-  for (std::size_t row = 0; row < table.rows.size(); ++row) sum += integer(table, row, key);
-  return sum;
 }
 
 void check_utilization(const Trace& trace) {
@@ -396,16 +377,17 @@ TEST(RealFiles, SumsAddUpAndAnalysesAgree) {
   EXPECT_GE(checked, 60U);
 }
 
-class CollectivesRealFiles : public testing::Test {
+class RealTraces : public testing::Test {
  protected:
   void SetUp() override {
     if (!fs::exists(folder())) GTEST_SKIP() << "the real traces are not beside this repository";
   }
   static fs::path folder() { return fs::path(HEADROOM_SHARED) / "traces"; }
+  static Trace read_for_path(const char* name) {
+    return read(folder() / name, only(Needs::kLaunches | Needs::kOps | Needs::kSyncs));
+  }
   static Trace read_for(const Analysis& analysis, const char* name) {
-    ReadOptions options;
-    options.needs = needs_of(analysis, {});
-    return read(folder() / name, options);
+    return read(folder() / name, only(needs_of(analysis, {})));
   }
   static std::vector<RankResult> two_ranks(const Analysis& analysis) {
     std::vector<RankResult> ranks;
@@ -420,6 +402,8 @@ class CollectivesRealFiles : public testing::Test {
   }
 };
 
+using CollectivesRealFiles = RealTraces;
+
 // The record_param_comms operators list 15 all-reduces and 6 broadcasts of the only group.
 TEST_F(CollectivesRealFiles, GroupsAndSizes) {
   const Trace trace = read_for(*find_analysis("collectives"), "hta__nccl_parser_config_nccl_data.json.gz");
@@ -427,16 +411,13 @@ TEST_F(CollectivesRealFiles, GroupsAndSizes) {
   ASSERT_EQ(calls.size(), 21U);
   int all_reduces = 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    EXPECT_EQ(calls[i].group, "0");
-    EXPECT_EQ(calls[i].group_ranks, "[0, 1]");
-    EXPECT_EQ(calls[i].group_size, 2);
-    EXPECT_EQ(calls[i].index, static_cast<std::int64_t>(i));
+    EXPECT_EQ(std::tuple(calls[i].group, calls[i].group_ranks, calls[i].group_size, calls[i].index),
+              std::tuple("0", "[0, 1]", 2, static_cast<std::int64_t>(i)));
     EXPECT_GE(calls[i].iteration, 4);
     all_reduces += calls[i].collective == "all_reduce" ? 1 : 0;
   }
   EXPECT_EQ(all_reduces, 15);
-  EXPECT_EQ(calls[2].collective, "all_reduce");
-  EXPECT_EQ(calls[2].bytes, 2'049'000 * 4.0);
+  EXPECT_EQ(std::tuple(calls[2].collective, calls[2].bytes), std::tuple("all_reduce", 2'049'000 * 4.0));
 }
 
 // Kernels are missing, so pairing by index would join unrelated ones. Those that end at the same microsecond
@@ -465,64 +446,47 @@ TEST_F(CollectivesRealFiles, TheStraggler) {
   EXPECT_EQ(std::get<std::int64_t>(starts.rows[1][3]), 17'614'000);
 }
 
-class CriticalPathRealFiles : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!fs::exists(folder())) GTEST_SKIP() << "the real traces are not beside this repository";
-  }
-  static fs::path folder() { return fs::path(HEADROOM_SHARED) / "traces"; }
-  static Trace read_file(const char* name) {
-    ReadOptions options;
-    options.needs = Needs::kLaunches | Needs::kOps | Needs::kSyncs;
-    return read(folder() / name, options);
-  }
-};
+using CriticalPathRealFiles = RealTraces;
 
-struct Sums {
-  std::array<std::int64_t, kHtaPathClasses> time_ns{};
-  std::int64_t of(HtaPathClass kind) const { return time_ns[static_cast<std::size_t>(kind)]; }
-  explicit Sums(const CriticalPath& path) {
-    for (const PathEdge& edge : path.edges) time_ns[static_cast<std::size_t>(edge.kind)] += edge.weight_ns;
-  }
-};
+void expect_times(const CriticalPath& path, std::int64_t cpu_ns, std::int64_t compute_ns,
+                  std::int64_t between_ns, std::int64_t launch_ns, std::int64_t length_ns) {
+  std::map<HtaPathClass, std::int64_t> times;
+  for (const PathEdge& edge : path.edges) times[edge.kind] += edge.weight_ns;
+  EXPECT_EQ(times[HtaPathClass::kCpu], cpu_ns);
+  EXPECT_EQ(times[HtaPathClass::kGpuCompute], compute_ns);
+  EXPECT_EQ(times[HtaPathClass::kKernelKernel], between_ns);
+  EXPECT_EQ(times[HtaPathClass::kLaunch], launch_ns);
+  EXPECT_EQ(path.end_ns - path.start_ns, length_ns);
+}
 
 // HTA: 32,042 us on the CPU, 3,712 in kernels, 50 between them, 30 for a launch. It gives
 // cudaDeviceSynchronize no time; the first one (14 us) had nothing to wait for.
 TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
   const Trace trace =
-      read_file("hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz");
+      read_for_path("hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz");
   Span window;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     if (trace.names[trace.events.name[i]] == "[param|pytorch.model.alex_net|0|0|0|measure|forward]")
       window = {trace.events.start_ns[i], trace.events.end_ns(i)};
   }
-  const CriticalPath path = hta_critical_path(hta_path_graph(trace, window));
-  const Sums sums(path);
-  EXPECT_EQ(sums.of(HtaPathClass::kCpu), 32'042'000 + 14'000);
-  EXPECT_EQ(sums.of(HtaPathClass::kGpuCompute), 3'712'000);
-  EXPECT_EQ(sums.of(HtaPathClass::kKernelKernel), 50'000);
-  EXPECT_EQ(sums.of(HtaPathClass::kLaunch), 30'000);
-  EXPECT_EQ(path.end_ns - path.start_ns, 36'025'000);
+  expect_times(hta_critical_path(hta_path_graph(trace, window)), 32'042'000 + 14'000, 3'712'000, 50'000,
+               30'000, 36'025'000);
 }
 
 // HTA: 1,025 us on the CPU, 124 in kernels, 15 between them, 14 for a launch. It gives cudaEventQuery, which
 // never waits, no time: three calls of 6, 5 and 5 us.
 TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
-  const Trace trace = read_file("hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz");
+  const Trace trace =
+      read_for_path("hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz");
   const Extent extent = trace_extent(trace);
-  const CriticalPath path = hta_critical_path(hta_path_graph(trace, {extent.start_ns, extent.end_ns + 1}));
-  const Sums sums(path);
-  EXPECT_EQ(sums.of(HtaPathClass::kCpu), 1'025'000 + 16'000);
-  EXPECT_EQ(sums.of(HtaPathClass::kGpuCompute), 124'000);
-  EXPECT_EQ(sums.of(HtaPathClass::kKernelKernel), 15'000);
-  EXPECT_EQ(sums.of(HtaPathClass::kLaunch), 14'000);
-  EXPECT_EQ(path.end_ns - path.start_ns, 19'917'000);
+  expect_times(hta_critical_path(hta_path_graph(trace, {extent.start_ns, extent.end_ns + 1})),
+               1'025'000 + 16'000, 124'000, 15'000, 14'000, 19'917'000);
 }
 
 // The backward pass runs on autograd's thread, 86.9 ms of the step; HTA 0.6.1 has 188.9 ms, to the
 // microsecond. The main thread alone would give 103 ms.
 TEST_F(CriticalPathRealFiles, SeesTheThreadOfTheBackwardPass) {
-  const Trace trace = read_file("hta__nccl_parser_config_nccl_data.json.gz");
+  const Trace trace = read_for_path("hta__nccl_parser_config_nccl_data.json.gz");
   const std::vector<Step> all = step_set(trace).steps;
   const Step& middle = all[all.size() / 2];
   const CriticalPath path = hta_critical_path(hta_path_graph(trace, {middle.start_ns, middle.end_ns}));
@@ -536,7 +500,7 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
                            "kineto__samples_resnet50_num_workers_4_worker0.1623212756351.pt.trace.json.gz",
                            "tracelens__inference_vllm_decode_full_graph_execution.json.gz",
                            "tracelens__mi210_gpu_only_trace_gpu_only_trace.json.gz"}) {
-    const Trace trace = read_file(name);
+    const Trace trace = read_for_path(name);
     const std::vector<Step> all = step_set(trace).steps;
     const Extent extent = trace_extent(trace);
     std::vector<Span> windows{{extent.start_ns, extent.end_ns + 1}};
@@ -620,9 +584,7 @@ TEST_F(CriticalPathRealFiles, FillsAndSetsTheTimeOfEveryTrace) {
 class Cases : public testing::Test {
  protected:
   static Trace read_case(const std::string& name, Needs needs = Needs::kAll) {
-    ReadOptions options;
-    options.needs = needs;
-    return read(fs::path(HEADROOM_SHARED) / "cases" / "trace" / name, options);
+    return read(fs::path(HEADROOM_SHARED) / "cases" / "trace" / name, only(needs));
   }
   void SetUp() override {
     if (!fs::exists(fs::path(HEADROOM_SHARED) / "cases" / "trace"))
@@ -637,8 +599,7 @@ TEST_F(Cases, TheWindowIsThatOfTheDevicesWhateverIsRead) {
     const Span window = TraceIndex(trace).window();
     EXPECT_NEAR(headline(run_analysis("steps", trace), "step_time_ns"), 30.6e6, 0.2e6);
     EXPECT_NEAR(static_cast<double>(window.end - window.start), 30.6e6, 0.2e6);
-    const AnalysisResult result = run_analysis("findings", trace);
-    const DataTable& findings = table_of(result, "findings");
+    const DataTable findings = table_of(run_analysis("findings", trace), "findings");
     ASSERT_EQ(findings.rows.size(), 1U);
     EXPECT_EQ(text(findings, 0, "kind"), "synchronisation");
     EXPECT_NEAR(number(findings, 0, "recoverable_ns"), 446e3, 50e3);

@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 
 #include "analysis_run.h"
-#include "headroom/base/error.h"
-#include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
-#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/peers/hta_stragglers.h"
-#include "trace_builder.h"
 
 namespace headroom::trace {
 namespace {
-
-const Analysis& collectives_analysis() {
-  const Analysis* found = find_analysis("collectives");
-  EXPECT_NE(found, nullptr);
-  return *found;
-}
 
 /// A kernel with PyTorch's arguments.
 void add_collective(TraceBuilder& builder, const char* name, std::int64_t start_ns, std::int64_t duration_ns,
@@ -34,25 +20,14 @@ void add_collective(TraceBuilder& builder, const char* name, std::int64_t start_
   collective.elements_in = collective.elements_out = elements;
 }
 
-std::vector<RankResult> ranks_of(const std::vector<const TraceBuilder*>& builders) {
-  std::vector<RankResult> ranks;
-  for (const TraceBuilder* builder : builders) {
-    RankResult& rank = ranks.emplace_back();
-    rank.rank = std::ssize(ranks) - 1;
-    rank.source = "rank" + std::to_string(rank.rank);
-    rank.result = collectives_analysis().analyze(TraceIndex(builder->trace), {});
-  }
-  return ranks;
-}
-
 TEST(Collectives, HaveNoSizeWhereATraceSaysOneThatNoMessageHas) {
   for (const double elements : {1e19, 1e308, std::numeric_limits<double>::infinity()}) {
     TraceBuilder first, second;
     for (TraceBuilder* builder : {&first, &second}) add_collective(*builder, "allreduce", 0, 10, elements);
-    const std::vector<RankResult> ranks = ranks_of({&first, &second});
+    const std::vector<RankResult> ranks = rank_results("collectives", {&first, &second});
     EXPECT_EQ(TraceIndex(first.trace).calls().at(0).bytes, -1) << elements;
-    for (const Headline& headline : collectives_analysis().combine(ranks, {}).headlines)
-      EXPECT_THAT(headline.metric, ::testing::Not(::testing::HasSubstr("bandwidth"))) << elements;
+    for (const Headline& headline : find_analysis("collectives")->combine(ranks, {}).headlines)
+      EXPECT_THAT(headline.metric, Not(HasSubstr("bandwidth"))) << elements;
   }
 }
 
@@ -118,19 +93,17 @@ TEST(Collectives, OneRankListsItsKernelsByGroupAndIndex) {
   builder.kernel("gemm", 0, 1000);
   const std::vector<CollectiveCall> calls = TraceIndex(builder.trace).calls();
   ASSERT_EQ(calls.size(), 3U);
-  EXPECT_EQ(calls[0].start_ns, 100);
-  EXPECT_EQ(calls[0].index, 0);
-  EXPECT_EQ(calls[1].group, "tp");
-  EXPECT_EQ(calls[1].index, 0);
-  EXPECT_EQ(calls[2].index, 1);
-  EXPECT_EQ(calls[2].bytes, 2000);
-  const AnalysisResult result = collectives_analysis().analyze(TraceIndex(builder.trace), {});
+  EXPECT_EQ(std::tuple(calls[0].start_ns, calls[0].index), std::tuple(100, 0));
+  EXPECT_EQ(std::tuple(calls[1].group, calls[1].index), std::tuple("tp", 0));
+  EXPECT_EQ(std::tuple(calls[2].index, calls[2].bytes), std::tuple(1, 2000));
+  const AnalysisResult result = run_analysis("collectives", builder.trace);
   const DataTable& kinds = table_of(result, "collectives");
   ASSERT_EQ(kinds.rows.size(), 2U);
   EXPECT_EQ(std::get<std::string>(cell(kinds, 0, "collective")), "all_reduce");
-  EXPECT_EQ(number(kinds, 0, "total_ns"), 60);
-  EXPECT_DOUBLE_EQ(number(kinds, 0, "algorithm_bandwidth_gb_s"), 2000 / 20.0);
-  EXPECT_DOUBLE_EQ(number(kinds, 0, "bus_bandwidth_gb_s"), 2000 / 20.0 * 2 * 7 / 8);
+  expect_row(kinds, 0,
+             {{"total_ns", 60.0},
+              {"algorithm_bandwidth_gb_s", 2000 / 20.0},
+              {"bus_bandwidth_gb_s", 2000 / 20.0 * 2 * 7 / 8}});
   EXPECT_EQ(result.headlines[0].value, 70);
 }
 
@@ -146,18 +119,13 @@ TEST(Collectives, TheCallAroundTheLaunchTellsWhatTheKernelDoesNot) {
   OpDetail& annotation = builder.annotation("nccl:all_to_all", 200, 100);
   annotation.dims = builder.trace.names.intern("[[3, 5]]");
   annotation.types = builder.trace.names.intern("[\"long int\"]");
-  builder.runtime("cudaLaunchKernel", 210, 5, 2);
-  builder.kernel("ncclKernel_SendRecv", 250, 100, 2, 0, 21);
+  builder.launch(210, 5, "ncclKernel_SendRecv", 250, 100, 2, 0, 21);
   const std::vector<CollectiveCall> calls = TraceIndex(builder.trace).calls();
   ASSERT_EQ(calls.size(), 2U);
-  EXPECT_EQ(calls[0].collective, "reduce_scatter");
-  EXPECT_EQ(calls[0].group, "7");
-  EXPECT_EQ(calls[0].group_size, 4);
-  EXPECT_EQ(calls[0].bytes, 800);
-  EXPECT_EQ(calls[1].collective, "all_to_all");
-  EXPECT_EQ(calls[1].group, "stream 21");
-  EXPECT_EQ(calls[1].dtype, "long int");
-  EXPECT_EQ(calls[1].bytes, 120);
+  EXPECT_EQ(std::tuple(calls[0].collective, calls[0].group, calls[0].group_size, calls[0].bytes),
+            std::tuple("reduce_scatter", "7", 4, 800));
+  EXPECT_EQ(std::tuple(calls[1].collective, calls[1].group, calls[1].dtype, calls[1].bytes),
+            std::tuple("all_to_all", "stream 21", "long int", 120));
 }
 
 TEST(Collectives, SizesOfACallThatLaunchedSeveralKernelsBelongToNone) {
@@ -167,13 +135,11 @@ TEST(Collectives, SizesOfACallThatLaunchedSeveralKernelsBelongToNone) {
   said.dtype = builder.trace.names.intern("Half");
   said.elements_in = said.elements_out = 400;
   for (const std::int64_t i : {1, 2}) {
-    builder.runtime("cudaLaunchKernel", 10 * i, 5, i);
-    builder.kernel("ncclDevKernel_AllReduce_Sum_f16_RING_LL", 100 * i, 50, i);
+    builder.launch(10 * i, 5, "ncclDevKernel_AllReduce_Sum_f16_RING_LL", 100 * i, 50, i);
   }
   const TraceIndex index(builder.trace);
   for (const CollectiveCall& call : index.calls()) {
-    EXPECT_EQ(call.group, "7");
-    EXPECT_EQ(call.bytes, -1);
+    EXPECT_EQ(std::tuple(call.group, call.bytes), std::tuple("7", -1));
   }
 }
 
@@ -182,16 +148,17 @@ TEST(Collectives, LatencySkewAndWaitsOfThreeRanks) {
   add_collective(a, "allreduce", 100, 900, 5e5, "0", 3);
   add_collective(b, "allreduce", 400, 600, 5e5, "0", 3);
   add_collective(c, "allreduce", 900, 100, 5e5, "0", 3);
-  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b, &c}), {});
+  const AnalysisResult result = combine_ranks("collectives", {&a, &b, &c});
   const DataTable& skews = table_of(result, "skews");
   ASSERT_EQ(skews.rows.size(), 1U);
-  EXPECT_EQ(number(skews, 0, "latency_ns"), 100);
-  EXPECT_EQ(number(skews, 0, "skew_ns"), 800);
-  EXPECT_EQ(number(skews, 0, "aligned_skew_ns"), 800);
-  EXPECT_EQ(number(skews, 0, "last_rank"), 2);
-  EXPECT_EQ(number(skews, 0, "bytes"), 1e6);
-  EXPECT_DOUBLE_EQ(number(skews, 0, "algorithm_bandwidth_gb_s"), 1e4);
-  EXPECT_DOUBLE_EQ(number(skews, 0, "bus_bandwidth_gb_s"), 1e4 * 2 * 2 / 3);
+  expect_row(skews, 0,
+             {{"latency_ns", 100.0},
+              {"skew_ns", 800.0},
+              {"aligned_skew_ns", 800.0},
+              {"last_rank", 2.0},
+              {"bytes", 1e6},
+              {"algorithm_bandwidth_gb_s", 1e4},
+              {"bus_bandwidth_gb_s", 1e4 * 2 * 2 / 3}});
   const DataTable& waits = table_of(result, "waits");
   EXPECT_EQ(number(waits, 0, "wait_ns"), 800);
   EXPECT_EQ(number(waits, 1, "wait_ns"), 500);
@@ -207,11 +174,10 @@ TEST(Collectives, AClockThatIsAheadIsTakenOut) {
     add_collective(a, "allreduce", 1000 * i, 500, 100);
     add_collective(b, "allreduce", 1000 * i + late + kHour, 500 - late, 100);
   }
-  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = combine_ranks("collectives", {&a, &b});
   const DataTable& skews = table_of(result, "skews");
   ASSERT_EQ(skews.rows.size(), 3U);
-  EXPECT_EQ(number(skews, 0, "aligned_skew_ns"), 20);
-  EXPECT_EQ(number(skews, 0, "skew_ns"), 3'600'000'000'020);
+  expect_row(skews, 0, {{"aligned_skew_ns", 20.0}, {"skew_ns", 3'600'000'000'020.0}});
   EXPECT_EQ(number(skews, 2, "aligned_skew_ns"), 0);
   const DataTable& ranks = table_of(result, "ranks");
   EXPECT_EQ(number(ranks, 1, "clock_offset_ns") - number(ranks, 0, "clock_offset_ns"), 3'600'000'000'000);
@@ -224,12 +190,11 @@ TEST(Collectives, WhatARankDoesNotHaveIsListed) {
   add_collective(a, "allreduce", 200, 100, 10);
   add_collective(b, "allreduce", 0, 100, 10);
   add_collective(b, "broadcast", 500, 10, 10, "only here");
-  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = combine_ranks("collectives", {&a, &b});
   EXPECT_EQ(table_of(result, "skews").rows.size(), 1U);
   const DataTable& unmatched = table_of(result, "unmatched");
   ASSERT_EQ(unmatched.rows.size(), 2U);
-  EXPECT_EQ(number(unmatched, 0, "rank"), 0);
-  EXPECT_EQ(number(unmatched, 0, "index"), 1);
+  expect_row(unmatched, 0, {{"rank", 0.0}, {"index", 1.0}});
   EXPECT_EQ(std::get<std::string>(cell(unmatched, 1, "group")), "only here");
 }
 
@@ -239,7 +204,7 @@ TEST(Collectives, RanksThatDisagreeAreNotPaired) {
   add_collective(b, "broadcast", 0, 100, 10);
   add_collective(a, "allreduce", 200, 100, 10);
   add_collective(b, "allreduce", 200, 100, 11);
-  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = combine_ranks("collectives", {&a, &b});
   EXPECT_TRUE(table_of(result, "skews").rows.empty());
   EXPECT_EQ(table_of(result, "unmatched").rows.size(), 4U);
 }
@@ -250,7 +215,7 @@ TEST(Collectives, ATraceThatBeginsLaterIsPairedByTime) {
     add_collective(a, "allreduce", 1000 * i, 300 + 50 * i, 10);
     if (i > 0) add_collective(b, "allreduce", 1000 * i + 100, 200 + 50 * i, 10);
   }
-  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = combine_ranks("collectives", {&a, &b});
   const DataTable& skews = table_of(result, "skews");
   ASSERT_EQ(skews.rows.size(), 3U);
   for (std::size_t row = 0; row < 3; ++row) EXPECT_EQ(number(skews, row, "skew_ns"), 100);
@@ -262,23 +227,16 @@ TEST(Collectives, ATraceThatBeginsLaterIsPairedByTime) {
 
 TEST(Collectives, NothingAndOneRankAreNoErrors) {
   const TraceBuilder empty;
-  EXPECT_EQ(collectives_analysis().analyze(TraceIndex(empty.trace), {}).headlines[1].value, 0);
-  const AnalysisResult none = collectives_analysis().combine(ranks_of({&empty, &empty}), {});
-  EXPECT_EQ(none.headlines[0].value, 0);
+  EXPECT_EQ(run_analysis("collectives", empty.trace).headlines[1].value, 0);
+  EXPECT_EQ(combine_ranks("collectives", {&empty, &empty}).headlines[0].value, 0);
   TraceBuilder one;
   add_collective(one, "allreduce", 0, 100, 10);
-  EXPECT_EQ(table_of(collectives_analysis().combine(ranks_of({&one}), {}), "unmatched").rows.size(), 1U);
+  EXPECT_EQ(table_of(combine_ranks("collectives", {&one}), "unmatched").rows.size(), 1U);
 }
 
 TEST(Collectives, ResultsOfAnotherVersionAreRefused) {
   RankResult rank;
-  EXPECT_THROW(collectives_analysis().combine(std::vector<RankResult>{rank}, {}), Error);
-}
-
-const Analysis& stragglers_analysis() {
-  const Analysis* found = find_analysis("stragglers");
-  EXPECT_NE(found, nullptr);
-  return *found;
+  EXPECT_THROW(find_analysis("collectives")->combine(std::vector<RankResult>{rank}, {}), Error);
 }
 
 CollectiveCall call(std::int64_t iteration, std::int64_t stream, const char* kernel, std::int64_t start_ns,
@@ -336,27 +294,15 @@ TraceBuilder rank_that_is(std::int64_t late_ns) {
   TraceBuilder builder;
   for (const std::int64_t step : {0, 1, 2}) {
     builder.step(step + 3, 10'000 * step, 10'000);
-    builder.runtime("cudaLaunchKernel", 10'000 * step + 5000, 10, step + 1);
-    builder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 10'000 * step + 8000 + late_ns, 4000 - late_ns,
-                   step + 1);
+    builder.launch(10'000 * step + 5000, 10, "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                   10'000 * step + 8000 + late_ns, 4000 - late_ns, step + 1);
   }
   return builder;
 }
 
-std::vector<RankResult> results_of(const std::vector<const TraceBuilder*>& builders) {
-  std::vector<RankResult> ranks;
-  for (const TraceBuilder* builder : builders) {
-    RankResult& rank = ranks.emplace_back();
-    rank.rank = std::ssize(ranks) - 1;
-    rank.source = "rank" + std::to_string(rank.rank);
-    rank.result = stragglers_analysis().analyze(TraceIndex(builder->trace), {});
-  }
-  return ranks;
-}
-
 TEST(Stragglers, NamesTheRankThatIsLate) {
   const TraceBuilder prompt = rank_that_is(0), slow = rank_that_is(1500), other = rank_that_is(100);
-  const AnalysisResult result = stragglers_analysis().combine(results_of({&prompt, &slow, &other}), {});
+  const AnalysisResult result = combine_ranks("stragglers", {&prompt, &slow, &other});
   const DataTable& ranks = result.tables[0];
   ASSERT_EQ(ranks.rows.size(), 3U);
   EXPECT_EQ(std::get<std::int64_t>(ranks.rows[0][0]), 1);
@@ -392,7 +338,7 @@ TraceBuilder rank_with_two(std::int64_t late_ns, std::int64_t late_again_ns) {
 
 TEST(Stragglers, TheFirstWaitOfAStepCountsAlthoughTheRanksHaveMetAgain) {
   const TraceBuilder zero = rank_with_two(0, 40), one = rank_with_two(0, 0), two = rank_with_two(2000, 0);
-  const AnalysisResult result = stragglers_analysis().combine(results_of({&zero, &one, &two}), {});
+  const AnalysisResult result = combine_ranks("stragglers", {&zero, &one, &two});
   EXPECT_EQ(std::get<std::int64_t>(result.tables[0].rows[0][0]), 2);
   EXPECT_DOUBLE_EQ(std::get<double>(result.tables[0].rows[0][2]), 2000);
   EXPECT_DOUBLE_EQ(std::get<double>(result.tables[0].rows[1][2]), 40);
@@ -402,8 +348,7 @@ TEST(CollectiveCalls, SayHowLongTheyWereReadyAndWhatWaitsForThem) {
   TraceBuilder builder;
   const auto launch = [&](const std::string& name, std::int64_t at, std::int64_t start, std::int64_t length,
                           std::int64_t stream) {
-    builder.runtime("cudaLaunchKernel", at, 5, at + 1);
-    builder.kernel(name, start, length, at + 1, 0, stream);
+    builder.launch(at, 5, name, start, length, at + 1, 0, stream);
   };
   launch("gemm", 0, 100, 1000, 7);
   launch("ncclDevKernel_AllReduce", 10, 1110, 500, 20);
@@ -414,29 +359,25 @@ TEST(CollectiveCalls, SayHowLongTheyWereReadyAndWhatWaitsForThem) {
   const TraceIndex index(builder.trace);
   const std::vector<CollectiveCall>& calls = index.calls();
   ASSERT_EQ(calls.size(), 3U);
-  EXPECT_EQ(calls[0].ready_for_ns, 10);
-  EXPECT_EQ(calls[0].exposed_tail_ns, 0);
-  EXPECT_EQ(calls[1].ready_for_ns, 4);
-  EXPECT_EQ(calls[1].exposed_tail_ns, 500);
-  EXPECT_EQ(calls[2].ready_for_ns, 509);
-  EXPECT_EQ(calls[2].exposed_tail_ns, 210);
+  EXPECT_EQ(std::tuple(calls[0].ready_for_ns, calls[0].exposed_tail_ns), std::tuple(10, 0));
+  EXPECT_EQ(std::tuple(calls[1].ready_for_ns, calls[1].exposed_tail_ns), std::tuple(4, 500));
+  EXPECT_EQ(std::tuple(calls[2].ready_for_ns, calls[2].exposed_tail_ns), std::tuple(509, 210));
 }
 
 TEST(Stragglers, AWaitBehindComputingCostsNothing) {
   TraceBuilder prompt = rank_that_is(0);
   const TraceBuilder slow = rank_that_is(1500);
   for (const std::int64_t step : {0, 1, 2}) prompt.kernel("gemm", 10'000 * step + 8000, 4000);
-  const AnalysisResult result = stragglers_analysis().combine(results_of({&prompt, &slow}), {});
-  EXPECT_EQ(result.headlines[0].value, 0);
+  EXPECT_EQ(combine_ranks("stragglers", {&prompt, &slow}).headlines[0].value, 0);
 }
 
 TEST(Stragglers, WithoutStepsTheTraceIsOneIteration) {
   TraceBuilder a, b;
   a.kernel("ncclKernel_AllReduce", 0, 1000);
   b.kernel("ncclKernel_AllReduce", 400, 600);
-  const std::vector<RankResult> ranks = results_of({&a, &b});
+  const std::vector<RankResult> ranks = rank_results("stragglers", {&a, &b});
   EXPECT_EQ(ranks[0].result.notes[0].rfind("no steps in the file", 0), 0U);
-  const AnalysisResult result = stragglers_analysis().combine(ranks, {});
+  const AnalysisResult result = find_analysis("stragglers")->combine(ranks, {});
   EXPECT_EQ(result.headlines[0].value, 400);
 }
 
@@ -444,11 +385,11 @@ TEST(Stragglers, SaysWhenThereIsNothingLong) {
   const TraceBuilder prompt = rank_that_is(0), slow = rank_that_is(1500);
   AnalysisOptions options;
   options.set("min-share", "90%");
-  const AnalysisResult result = stragglers_analysis().combine(results_of({&prompt, &slow}), options);
+  const AnalysisResult result = combine_ranks("stragglers", {&prompt, &slow}, options);
   EXPECT_EQ(result.headlines[0].value, 1500);
   EXPECT_NE(result.notes.back().find("90.0 %"), std::string::npos) << result.notes.back();
   options.set("min-share", "much");
-  EXPECT_THROW(stragglers_analysis().analyze(TraceIndex(prompt.trace), options), Error);
+  EXPECT_THROW(find_analysis("stragglers")->analyze(TraceIndex(prompt.trace), options), Error);
 }
 
 }  // namespace

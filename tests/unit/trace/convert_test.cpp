@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <map>
 #include <numeric>
 #include <random>
-#include <string>
-#include <vector>
 
+#include "analysis_run.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
-#include "headroom_trace/analysis.h"
-#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/json/json_scan.h"
 #include "headroom_trace/json/strict_json.h"
 #include "headroom_trace/json/structural_walk.h"
 #include "headroom_trace/readers/convert.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/work/trace_checks.h"
-#include "trace_builder.h"
 
 namespace headroom::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::string cleaned(const std::string& value) {
   readers::Structurals tokens;
@@ -176,8 +166,7 @@ TEST(EventColumns, HasARowForEachEventWithADuration) {
 }
 
 void launched_kernel(TraceBuilder& builder, std::int64_t correlation, std::int64_t at) {
-  builder.runtime("cudaLaunchKernel", at, 5, correlation);
-  builder.kernel("gemm", at + 10, 20, correlation);
+  builder.launch(at, 5, "gemm", at + 10, 20, correlation);
 }
 
 std::map<std::string, TraceCheck> failed(const Trace& trace) {
@@ -188,8 +177,9 @@ std::map<std::string, TraceCheck> failed(const Trace& trace) {
   return found;
 }
 
-TEST(TraceChecks, AWholeTracePassesAll) {
-  TraceBuilder builder;
+using TraceChecks = BuiltTrace;
+
+TEST_F(TraceChecks, AWholeTracePassesAll) {
   builder.op("aten::mm", 0, 100);
   launched_kernel(builder, 1, 10);
   launched_kernel(builder, 2, 50);
@@ -197,22 +187,17 @@ TEST(TraceChecks, AWholeTracePassesAll) {
   EXPECT_THAT(failed(Trace()), IsEmpty());
 }
 
-TEST(TraceChecks, FindEventsThatDoNotNest) {
-  TraceBuilder builder;
+TEST_F(TraceChecks, FindEventsThatDoNotNest) {
   builder.op("outer", 0, 100);
   builder.op("inner", 90, 30);
   builder.op("elsewhere", 50, 300, -1, "2");
   const auto found = failed(builder.trace);
   ASSERT_EQ(found.size(), 1U);
   const TraceCheck& check = found.at("CPU events that overlap without nesting");
-  EXPECT_EQ(check.count, 1U);
-  EXPECT_EQ(check.of, 3U);
-  EXPECT_EQ(check.largest_ns, 20);
-  EXPECT_EQ(check.example, 1U);
+  EXPECT_EQ(std::tuple(check.count, check.of, check.largest_ns, check.example), std::tuple(1U, 3U, 20, 1U));
 }
 
-TEST(TraceChecks, FindWorkThatOverlapsOnAStreamOrIsThereTwice) {
-  TraceBuilder builder;
+TEST_F(TraceChecks, FindWorkThatOverlapsOnAStreamOrIsThereTwice) {
   launched_kernel(builder, 1, 0);
   builder.kernel("gemm", 10, 20, 1);
   const auto found = failed(builder.trace);
@@ -221,8 +206,7 @@ TEST(TraceChecks, FindWorkThatOverlapsOnAStreamOrIsThereTwice) {
   EXPECT_EQ(found.size(), 2U);
 }
 
-TEST(TraceChecks, KernelsThatStartEarlyAreNoAnomaly) {
-  TraceBuilder builder;
+TEST_F(TraceChecks, KernelsThatStartEarlyAreNoAnomaly) {
   for (int i = 0; i < 3; ++i) {
     builder.runtime("cudaLaunchKernelExC", 10 * i, 5, i + 1);
     builder.kernel("gemv", 100 + 50 * i, 60, i + 1);
@@ -230,29 +214,23 @@ TEST(TraceChecks, KernelsThatStartEarlyAreNoAnomaly) {
   const auto found = failed(builder.trace);
   ASSERT_EQ(found.size(), 1U);
   const TraceCheck& early = found.at("kernels that start before the one ahead of them ends");
-  EXPECT_EQ(early.count, 2U);
-  EXPECT_EQ(early.largest_ns, 10);
-  EXPECT_FALSE(early.is_anomaly);
+  EXPECT_EQ(std::tuple(early.count, early.largest_ns, early.is_anomaly), std::tuple(2U, 10, false));
 }
 
-TEST(TraceChecks, AKernelWithinAnotherIsOne) {
+TEST_F(TraceChecks, AKernelWithinAnotherIsOne) {
   TraceBuilder within;
   launched_kernel(within, 1, 0);
-  within.runtime("cudaLaunchKernel", 6, 2, 2);
-  within.kernel("scale", 15, 5, 2);
+  within.launch(6, 2, "scale", 15, 5, 2);
   EXPECT_EQ(failed(within.trace).at("GPU work that overlaps on its stream").largest_ns, 15);
 }
 
-TEST(TraceChecks, ParallelStreamsAreNoOverlap) {
-  TraceBuilder builder;
+TEST_F(TraceChecks, ParallelStreamsAreNoOverlap) {
   launched_kernel(builder, 1, 0);
-  builder.runtime("cudaLaunchKernel", 6, 3, 2);
-  builder.kernel("gemm", 10, 20, 2, 0, 8);
+  builder.launch(6, 3, "gemm", 10, 20, 2, 0, 8);
   EXPECT_THAT(failed(builder.trace), IsEmpty());
 }
 
-TEST(TraceChecks, FindMissingPartnersOfLaunches) {
-  TraceBuilder builder;
+TEST_F(TraceChecks, FindMissingPartnersOfLaunches) {
   launched_kernel(builder, 1, 0);
   builder.kernel("orphan", 100, 5, 7);
   builder.kernel("stranger", 200, 5);
@@ -266,15 +244,12 @@ TEST(TraceChecks, FindMissingPartnersOfLaunches) {
   EXPECT_EQ(found.at("launches without GPU work").of, 2U);
 }
 
-TEST(TraceChecks, FindClocksThatDisagree) {
-  TraceBuilder builder;
-  builder.runtime("cudaLaunchKernel", 1000, 5, 1);
-  builder.kernel("early", 900, 20, 1);
+TEST_F(TraceChecks, FindClocksThatDisagree) {
+  builder.launch(1000, 5, "early", 900, 20, 1);
   EXPECT_EQ(failed(builder.trace).at("GPU work that starts before its launch").largest_ns, 100);
 }
 
-TEST(TraceChecks, FindTimesOfAnotherClock) {
-  TraceBuilder builder;
+TEST_F(TraceChecks, FindTimesOfAnotherClock) {
   const std::int64_t epoch = 1'623'143'089'861'123'457;
   for (int i = 0; i < 20; ++i) launched_kernel(builder, i, epoch + 100 * i);
   builder.op("lost", 5, 10);
@@ -283,17 +258,16 @@ TEST(TraceChecks, FindTimesOfAnotherClock) {
   EXPECT_GT(check.largest_ns, epoch / 2);
 }
 
-TEST(TraceChecks, FindArrowsWithOneEndByIdAndKind) {
-  TraceBuilder builder;
+TEST_F(TraceChecks, FindArrowsWithOneEndByIdAndKind) {
   const NameId kind = builder.trace.names.intern("ac2g"), other = builder.trace.names.intern("fwdbwd");
   builder.trace.flows = {{0, 1, 0, kind, true}, {5, 1, 0, kind, false}, {6, 1, 0, other, true}};
   const TraceCheck check = failed(builder.trace).at("flow events with one end");
-  EXPECT_EQ(check.count, 1U);
-  EXPECT_EQ(check.of, 2U);
+  EXPECT_EQ(std::tuple(check.count, check.of), std::tuple(1U, 2U));
 }
 
-TEST(Validate, CountsWhatIsBrokenAndSaysWhere) {
-  TraceBuilder builder;
+using Validate = BuiltTrace;
+
+TEST_F(Validate, CountsWhatIsBrokenAndSaysWhere) {
   launched_kernel(builder, 1, 0);
   builder.trace.problems = {30, 4, {{17, "ts is not a number: 'abc'"}}};
   builder.trace.is_complete = false;
@@ -307,17 +281,16 @@ TEST(Validate, CountsWhatIsBrokenAndSaysWhere) {
   EXPECT_EQ(result.headlines[0].value, 31);
   EXPECT_EQ(result.headlines[1].value, 4);
   EXPECT_EQ(result.headlines[2].value, 0);
-  EXPECT_THAT(result.notes, ::testing::Contains(HasSubstr("truncated")));
-  EXPECT_THAT(result.notes, ::testing::Contains(HasSubstr("30 problems in all")));
+  EXPECT_THAT(result.notes, Contains(HasSubstr("truncated")));
+  EXPECT_THAT(result.notes, Contains(HasSubstr("30 problems in all")));
 }
 
-TEST(Validate, NotesAreNoAnomalies) {
-  TraceBuilder builder;
+TEST_F(Validate, NotesAreNoAnomalies) {
   builder.runtime("cudaLaunchKernel", 300, 5, 9);
   const AnalysisResult result = find_analysis("validate")->analyze(TraceIndex(builder.trace), {});
   EXPECT_EQ(result.headlines.at(2).value, 0);
-  EXPECT_THAT(result.notes, ::testing::Contains(HasSubstr("launches without GPU work")));
-  EXPECT_THAT(result.notes, ::testing::Contains("no GPU work in the file"));
+  EXPECT_THAT(result.notes, Contains(HasSubstr("launches without GPU work")));
+  EXPECT_THAT(result.notes, Contains("no GPU work in the file"));
 }
 
 }  // namespace
@@ -325,8 +298,6 @@ TEST(Validate, NotesAreNoAnomalies) {
 
 namespace headroom::trace::readers {
 namespace {
-
-using testing::HasSubstr;
 
 std::optional<JsonSyntax::Fault> fault_of(const std::string& text) {
   JsonSyntax whole, bytes;

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
-#include <string>
-#include <vector>
-
 #include "analysis_run.h"
+#include "headroom_trace/columns/subset.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/index/steps.h"
-#include "headroom_trace/index/trace_index.h"
-#include "trace_builder.h"
+#include "headroom_trace/index/trace_trust.h"
+#include "headroom_trace/report/file_analysis.h"
+#include "headroom_trace/report/trace_diff.h"
+#include "headroom_trace/report/trace_report.h"
 
 namespace headroom::trace {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 void launched(TraceBuilder& builder, std::int64_t correlation, std::int64_t call_ns, std::int64_t start_ns,
               std::int64_t duration_ns, std::int32_t device = 0) {
-  builder.runtime("cudaLaunchKernel", call_ns, 5, correlation);
-  builder.kernel("gemm", start_ns, duration_ns, correlation, device);
+  builder.launch(call_ns, 5, "gemm", start_ns, duration_ns, correlation, device);
 }
 
 void many_launches(TraceBuilder& builder, std::int64_t count, std::int64_t period_ns,
@@ -55,53 +48,46 @@ TEST(TraceIndex, ComputesEachPartOnce) {
   EXPECT_EQ(index.calls()[0].iteration, 1);
 }
 
-TEST(Window, IsThatOfTheSteps) {
-  TraceBuilder builder;
+using Window = BuiltTrace;
+
+TEST_F(Window, IsThatOfTheSteps) {
   builder.op("aten::mm", 0, 10);
   builder.step(1, 1000, 1000);
   builder.step(2, 2000, 900);
   many_launches(builder, 20, 100, 1000);
   const Span window = TraceIndex(builder.trace).window();
-  EXPECT_EQ(window.start, 1000);
-  EXPECT_EQ(window.end, 2900);
+  EXPECT_EQ(std::tuple(window.start, window.end), std::tuple(1000, 2900));
 }
 
-TEST(Window, WithoutStepsIsThatOfTheDevices) {
-  TraceBuilder builder;
+TEST_F(Window, WithoutStepsIsThatOfTheDevices) {
   many_launches(builder, 10, 100, 50'000);
   const Span alone = TraceIndex(builder.trace).window();
-  EXPECT_EQ(alone.start, 50'000);
-  EXPECT_EQ(alone.end, 50'970);
-  const std::uint32_t thread = builder.thread(TraceBuilder::kHostPid, "1");
-  builder.event(Category::kPython, "torch/profiler/profiler.py(201): start_trace", 0, 49'990, thread);
+  EXPECT_EQ(std::tuple(alone.start, alone.end), std::tuple(50'000, 50'970));
+  builder.python("torch/profiler/profiler.py(201): start_trace", 0, 49'990);
   builder.runtime("cudaDeviceSynchronize", 60'000, 10);
   builder.op("aten::to", 70'000, 100);
   EXPECT_EQ(TraceIndex(builder.trace).window(), alone);
 }
 
-TEST(Window, DoesNotBeginWithALaunchThatWaitedForLong) {
-  TraceBuilder builder;
+TEST_F(Window, DoesNotBeginWithALaunchThatWaitedForLong) {
   launched(builder, 1, 0, 40'000, 50);
   many_launches(builder, 10, 100, 40'100);
   EXPECT_EQ(TraceIndex(builder.trace).window().start, 40'000 - 20);
 }
 
-TEST(Window, DoesNotBeginWithAQueueWhoseWorkIsNotInTheFile) {
-  TraceBuilder builder;
+TEST_F(Window, DoesNotBeginWithAQueueWhoseWorkIsNotInTheFile) {
   for (int i = 0; i < 10; ++i) launched(builder, i + 1, 1000 * i, 8'000'000 + 1000 * i, 900);
   EXPECT_EQ(TraceIndex(builder.trace).window().start, 8'000'000 - 100'005);
 }
 
-TEST(Window, WithoutLaunchesBeginsWithTheFirstWork) {
-  TraceBuilder builder;
+TEST_F(Window, WithoutLaunchesBeginsWithTheFirstWork) {
   builder.op("aten::mm", 0, 10);
   builder.kernel("gemm", 500, 100);
   builder.kernel("gemm", 700, 100);
   EXPECT_EQ(TraceIndex(builder.trace).window(), (Span{500, 800}));
 }
 
-TEST(Window, OfAHostAloneIsTheWholeTrace) {
-  TraceBuilder builder;
+TEST_F(Window, OfAHostAloneIsTheWholeTrace) {
   builder.op("aten::mm", 10, 10);
   builder.op("aten::mm", 80, 20);
   EXPECT_EQ(TraceIndex(builder.trace).window(), (Span{10, 100}));
@@ -161,8 +147,7 @@ TEST(StepSet, RangesThatRepeatAreStepsByTheirNumbers) {
   EXPECT_EQ(step_set(builder.trace).source, StepSource::kAnnotation);
   builder.trace.writer = Writer::kNsight;
   const StepSet set = step_set(builder.trace);
-  EXPECT_EQ(set.source, StepSource::kNvtx);
-  EXPECT_EQ(set.name, "iteration #");
+  EXPECT_EQ(std::tuple(set.source, set.name), std::tuple(StepSource::kNvtx, "iteration #"));
   EXPECT_THAT(step_numbers(set), ElementsAre(12, 13, 14, 15));
   EXPECT_THAT(run_analysis("findings", builder.trace).notes, Contains(HasSubstr("4 NVTX ranges")));
   EXPECT_THAT(run_analysis("steps", builder.trace).notes, Contains(HasSubstr("4 NVTX ranges")));
@@ -290,8 +275,10 @@ TraceBuilder device_behind() {
   return builder;
 }
 
-TEST(DeviceBehind, AStepIsAsLongAsTheHostsOrTheDevices) {
-  TraceBuilder builder = device_behind();
+using DeviceBehind = BuiltTrace;
+
+TEST_F(DeviceBehind, AStepIsAsLongAsTheHostsOrTheDevices) {
+  builder = device_behind();
   EXPECT_DOUBLE_EQ(FindingSearch(TraceIndex(builder.trace)).step_ns(), 18'450);
   TraceBuilder slow;
   for (int i = 0; i < 10; ++i) {
@@ -301,37 +288,183 @@ TEST(DeviceBehind, AStepIsAsLongAsTheHostsOrTheDevices) {
   EXPECT_DOUBLE_EQ(FindingSearch(TraceIndex(slow.trace)).step_ns(), 36'000);
 }
 
-TEST(DeviceBehind, NothingIsSaidOfItsTimeInAStep) {
-  const TraceBuilder builder = device_behind();
+TEST_F(DeviceBehind, NothingIsSaidOfItsTimeInAStep) {
+  builder = device_behind();
   EXPECT_TRUE(step_set(builder.trace).is_device_behind());
-  const AnalysisResult steps = run_analysis("steps", builder.trace);
+  const AnalysisResult steps = run("steps");
   EXPECT_THAT(steps.notes, Contains(HasSubstr("10 of 10 GPU events")));
-  EXPECT_EQ(cell(table_of(steps, "steps"), 0, "busy_ns"), Cell{});
-  EXPECT_EQ(integer(table_of(steps, "steps"), 0, "wall_ns"), 18'000);
+  expect_row(steps, "steps", 0, {{"busy_ns", Cell{}}, {"wall_ns", 18'000}});
   EXPECT_THROW(headline(steps, "step_utilization"), std::invalid_argument);
-  const AnalysisResult utilization = run_analysis("utilization", builder.trace);
+  const AnalysisResult utilization = run("utilization");
   EXPECT_FALSE(has_table(utilization, "within_steps"));
   EXPECT_THAT(utilization.notes, Contains(HasSubstr("10 of 10 GPU events")));
-  EXPECT_THAT(run_analysis("efficiency", builder.trace).notes, Contains(HasSubstr("10 of 10 GPU events")));
+  EXPECT_THAT(run("efficiency").notes, Contains(HasSubstr("10 of 10 GPU events")));
 }
 
-TEST(DeviceBehind, ABusyDeviceIsNot) {
-  TraceBuilder builder;
+TEST_F(DeviceBehind, ABusyDeviceIsNot) {
   for (int i = 0; i < 4; ++i) {
     builder.step(i, 1000 * i, 1000);
     launched(builder, i + 1, 1000 * i, 2500 * i + 20, 2500);
   }
   launched(builder, 5, 3500, 10'100, 100);
   EXPECT_FALSE(step_set(builder.trace).is_device_behind());
-  EXPECT_GT(headline(run_analysis("steps", builder.trace), "step_utilization"), 0.9);
+  EXPECT_GT(headline(run("steps"), "step_utilization"), 0.9);
 }
 
-TEST(DeviceBehind, ALittleIsUsual) {
-  TraceBuilder builder;
+TEST_F(DeviceBehind, ALittleIsUsual) {
   for (int i = 0; i < 4; ++i) builder.step(i, 1000 * i, 1000);
   many_launches(builder, 40, 100, 150);
   EXPECT_FALSE(step_set(builder.trace).is_device_behind());
-  EXPECT_TRUE(has_table(run_analysis("utilization", builder.trace), "within_steps"));
+  EXPECT_TRUE(has_table(run("utilization"), "within_steps"));
+}
+
+constexpr std::int64_t kBegin = 1'700'000'000'000 * kMs;
+
+TraceBuilder healthy(int steps = 3) {
+  TraceBuilder builder;
+  for (int step = 0; step < steps; ++step) {
+    const std::int64_t at = kBegin + step * 10 * kMs;
+    builder.step(step, at, 10 * kMs);
+    for (int i = 0; i < 20; ++i) {
+      const std::int64_t launch = at + i * 20 * kUs, correlation = step * 100 + i + 1;
+      builder.op("aten::mm", launch, 15 * kUs);
+      builder.launch(launch + 2 * kUs, 10 * kUs, i % 2 == 0 ? "gemm" : "add", at + i * 490 * kUs + 100 * kUs,
+                     480 * kUs, correlation);
+    }
+  }
+  return builder;
+}
+
+AnalysisResult analyzed_trace(const Trace& trace, const std::string& name = "summary") {
+  return analyze_trace(trace, *find_analysis(name), {});
+}
+
+TEST(Trust, AHealthyTraceIsNotDoubted) {
+  EXPECT_THAT(analyzed_trace(healthy().trace).doubts, IsEmpty());
+  TraceBuilder builder = healthy();
+  builder.kernel("gemm", kBegin + 100 * kUs, 20 * kMs, kNoCorrelation, 0, 8);
+  builder.kernel("nccl", kBegin + 40 * kMs, 900 * kMs);
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts, IsEmpty());
+}
+
+TEST(Trust, WorkThatOverrunsItsStreamIsLeftOutOfAllFigures) {
+  const AnalysisResult clean = analyzed_trace(healthy().trace);
+  TraceBuilder builder = healthy();
+  builder.trace.events.duration_ns[builder.trace.gpu[25].event] = 3'400 * kMs;
+  for (const char* const name : {"summary", "utilization", "kernels", "findings", "steps", "idle"}) {
+    EXPECT_THAT(analyzed_trace(builder.trace, name).doubts,
+                ElementsAre(HasSubstr("1 impossible duration left out (3.40 s of 'add'")))
+        << name;
+  }
+  const AnalysisResult result = analyzed_trace(builder.trace);
+  EXPECT_DOUBLE_EQ(headline(result, "span_ns"), headline(clean, "span_ns"));
+  EXPECT_DOUBLE_EQ(headline(result, "busy_ns"), headline(clean, "busy_ns") - 480e3);
+  EXPECT_GT(headline(analyzed_trace(builder.trace, "validate"), "anomalies"), 0);
+  EXPECT_THAT(analyzed_trace(builder.trace, "validate").doubts, IsEmpty());
+}
+
+TEST(Trust, ADiffLeavesThemOutToo) {
+  TraceBuilder builder = healthy();
+  builder.trace.events.duration_ns[builder.trace.gpu[25].event] = 3'400 * kMs;
+  const TraceProfile clean = profile_of(healthy().trace), profile = profile_of(builder.trace);
+  EXPECT_EQ(profile.kernels.at("add").total_ns, clean.kernels.at("add").total_ns - 480 * kUs);
+  EXPECT_THAT(diff(clean, profile).doubts, ElementsAre(HasSubstr("B: 1 impossible duration left out")));
+  EXPECT_THAT(diff(clean, clean).doubts, IsEmpty());
+}
+
+TEST(Trust, TimesFarFromTheRestAreLeftOut) {
+  TraceBuilder builder = healthy();
+  for (int i = 0; i < 4; ++i) {
+    builder.trace.events.start_ns[builder.trace.gpu[30 + i].event] = 0;
+    builder.trace.events.duration_ns[builder.trace.gpu[30 + i].event] = 0;
+  }
+  const AnalysisResult result = analyzed_trace(builder.trace);
+  EXPECT_THAT(result.doubts, Contains(HasSubstr("4 events left out, with times of another clock")));
+  EXPECT_LT(headline(result, "span_ns"), 31e6);
+  // Late ones as well.
+  builder.trace.events.start_ns[builder.trace.gpu[40].event] = 2 * kBegin;
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts, Contains(HasSubstr("5 events left out")));
+}
+
+TEST(Trust, LaunchesWithoutWorkAreSaidWithTheirSteps) {
+  TraceBuilder builder = healthy();
+  for (int i = 0; i < 10; ++i) builder.runtime("cudaGraphLaunch", kBegin + 9 * kMs + i * kUs, 500, 900 + i);
+  EXPECT_THAT(
+      analyzed_trace(builder.trace).doubts,
+      ElementsAre(
+          HasSubstr(
+              "10 of 70 launches have no work in the file: idle time unknown (first: 'cudaGraphLaunch')"),
+          "1 of 3 steps lack work that they launch and are left out of figures per step"));
+  // A few at the end are usual.
+  TraceBuilder few = healthy();
+  for (int i = 0; i < 2; ++i) few.runtime("cudaGraphLaunch", kBegin + 29 * kMs + i * kUs, 500, 900 + i);
+  EXPECT_EQ(analyzed_trace(few.trace).doubts.size(), 1U);
+}
+
+TEST(Trust, WhereEveryStepLacksWorkIdleTimeHasNoCause) {
+  TraceBuilder builder = healthy();
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < 10; ++i)
+      builder.runtime("cudaGraphLaunch", kBegin + step * 10 * kMs + 9 * kMs + i * kUs, 500,
+                      900 + step * 10 + i);
+  }
+  const AnalysisResult result = analyzed_trace(builder.trace);
+  EXPECT_THAT(result.standing, Contains(HasSubstr("work launched by the steps is not in the file")));
+  EXPECT_THAT(result.answer, IsEmpty());
+}
+
+TEST(Trust, WorkWithoutLaunchesIsSaidInAFileWithLaunches) {
+  TraceBuilder builder = healthy();
+  for (int i = 0; i < 10; ++i) builder.kernel("late", kBegin + 31 * kMs + i * kMs, 500 * kUs, 900 + i);
+  builder.step(3, kBegin + 30 * kMs, 15 * kMs);
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts,
+              ElementsAre(HasSubstr("10 of 70 GPU events have no recorded launch")));
+}
+
+TEST(Trust, FunctionsOfPythonThatCrossAreSaid) {
+  TraceBuilder builder = healthy();
+  builder.python("train.py(20): run", kBegin, 50 * kUs);
+  builder.python("train.py(30): inside", kBegin + 10 * kUs, 20 * kUs);
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts, IsEmpty());
+  builder.python("train.py(40): crosses", kBegin + 40 * kUs, 20 * kUs);
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts,
+              ElementsAre(HasSubstr("1 of 3 Python functions end after their caller: lines may be wrong "
+                                    "(first: 'train.py(40): crosses')")));
+}
+
+TEST(Trust, LaunchesWithoutADeviceAreSaid) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", kBegin, kUs, 1);
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts, ElementsAre("1 launches but no GPU work in the file"));
+}
+
+TEST(Trust, StandsAboveTheAnswer) {
+  TraceReport report;
+  report.analysis = "findings";
+  report.result.doubts = {"a", "b"};
+  report.result.standing = {"step"};
+  report.result.answer = {"answer"};
+  EXPECT_THAT(trace_answer(report), ElementsAre("warning: a; b", "step", "answer"));
+}
+
+TEST(Trust, OfRanksWhatAllHaveIsSaidOnce) {
+  std::vector<RankResult> ranks(2);
+  ranks[1].rank = 1;
+  ranks[0].result.doubts = {"both"};
+  ranks[1].result.doubts = {"both", "one"};
+  EXPECT_THAT(combined(ranks, *find_analysis("kernels"), {}).doubts, ElementsAre("both", "rank 1: one"));
+}
+
+TEST(Subset, KeepsWhatBelongsToItsEvents) {
+  const TraceBuilder builder = healthy(1);
+  std::vector<bool> is_kept(builder.trace.events.size(), true);
+  is_kept[builder.trace.gpu[3].event] = false;
+  const Trace kept = subset(builder.trace, is_kept);
+  ASSERT_EQ(kept.gpu.size(), builder.trace.gpu.size() - 1);
+  EXPECT_EQ(kept.events_seen, builder.trace.events_seen - 1);
+  for (std::uint32_t row = 0; row < kept.gpu.size(); ++row)
+    EXPECT_EQ(kept.events.detail[kept.gpu[row].event], row);
+  EXPECT_EQ(kept.ops.size(), builder.trace.ops.size());
 }
 
 }  // namespace

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
 #include "analysis_run.h"
-#include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
-#include "trace_builder.h"
 
 namespace headroom::trace {
 namespace {
-
-using testing::Contains;
-using testing::HasSubstr;
 
 TraceBuilder two_kernels_and_a_collective() {
   TraceBuilder builder;
@@ -37,17 +30,12 @@ TEST(KernelsAnalysis, ByName) {
   const AnalysisResult result = run_analysis("kernels", two_kernels_and_a_collective().trace);
   const DataTable& kernels = table_of(result, "kernels");
   ASSERT_EQ(kernels.rows.size(), 3U);
-  EXPECT_EQ(text(kernels, 0, "name"), "gemm");
-  EXPECT_EQ(integer(kernels, 0, "count"), 2);
-  EXPECT_EQ(integer(kernels, 0, "total_ns"), 40);
-  EXPECT_DOUBLE_EQ(number(kernels, 0, "share"), 40.0 / 65);
-  EXPECT_DOUBLE_EQ(number(kernels, 0, "mean_ns"), 20);
+  expect_row(kernels, 0,
+             {{"name", "gemm"}, {"count", 2}, {"total_ns", 40}, {"share", 40.0 / 65}, {"mean_ns", 20.0}});
   EXPECT_DOUBLE_EQ(number(kernels, 0, "std_ns"), std::sqrt(200.0));  // sample variance: (10^2 + 10^2) / 1
-  EXPECT_EQ(integer(kernels, 0, "min_ns"), 10);
-  EXPECT_EQ(integer(kernels, 0, "max_ns"), 30);
+  expect_row(kernels, 0, {{"min_ns", 10}, {"max_ns", 30}});
   EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(kernels, 1, "std_ns")));
-  EXPECT_DOUBLE_EQ(headline(result, "gpu_events"), 4);
-  EXPECT_DOUBLE_EQ(headline(result, "gpu_time_ns"), 65);
+  expect_headlines(result, {{"gpu_events", 4}, {"gpu_time_ns", 65}});
 }
 
 TEST(KernelsAnalysis, TypesAndWhatRanAtOnce) {
@@ -67,13 +55,11 @@ TEST(KernelsAnalysis, TypesAndWhatRanAtOnce) {
 TEST(KernelsAnalysis, ByTypeShapeAndOp) {
   const TraceBuilder builder = two_kernels_and_a_collective();
   const AnalysisResult by_type = run_analysis("kernels", builder.trace, {{"by", "type"}});
-  EXPECT_EQ(text(table_of(by_type, "kernels"), 0, "type"), "compute");
-  const AnalysisResult by_shape = run_analysis("kernels", builder.trace, {{"by", "shape"}});
-  const DataTable& shapes = table_of(by_shape, "kernels");
+  EXPECT_EQ(text(by_type, "kernels", 0, "type"), "compute");
+  const DataTable shapes = table_of(run_analysis("kernels", builder.trace, {{"by", "shape"}}), "kernels");
   EXPECT_EQ(shapes.rows.size(), 4U);
   EXPECT_EQ(text(shapes, row_with(shapes, "grid", "8x1x1"), "block"), "128x1x1");
-  const AnalysisResult by_op = run_analysis("kernels", builder.trace, {{"by", "op"}});
-  const DataTable& ops = table_of(by_op, "kernels");
+  const DataTable ops = table_of(run_analysis("kernels", builder.trace, {{"by", "op"}}), "kernels");
   ASSERT_EQ(ops.rows.size(), 2U);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(ops, 0, "op")));  // 55 ns without a known op
   EXPECT_EQ(integer(ops, row_with(ops, "op", "aten::mm"), "total_ns"), 10);
@@ -94,13 +80,10 @@ TEST(KernelsAnalysis, ReadsNoMoreThanItIsAskedFor) {
 
 TEST(KernelsAnalysis, ByCategory) {
   const AnalysisResult result = run_analysis("kernels", two_kernels_and_a_collective().trace);
-  EXPECT_EQ(text(table_of(result, "kernels"), 0, "category"), "GEMM");
+  EXPECT_EQ(text(result, "kernels", 0, "category"), "GEMM");
   const DataTable& categories = table_of(result, "categories");
   ASSERT_EQ(categories.rows.size(), 3U);
-  EXPECT_EQ(text(categories, 0, "category"), "GEMM");
-  EXPECT_EQ(integer(categories, 0, "count"), 2);
-  EXPECT_EQ(integer(categories, 0, "total_ns"), 40);
-  EXPECT_DOUBLE_EQ(number(categories, 0, "share"), 40.0 / 65);
+  expect_row(categories, 0, {{"category", "GEMM"}, {"count", 2}, {"total_ns", 40}, {"share", 40.0 / 65}});
   EXPECT_EQ(text(categories, 1, "category"), "communication");
   EXPECT_EQ(text(categories, 2, "category"), "memory");
 }
@@ -133,8 +116,6 @@ std::vector<std::string> sequences_of(const TraceBuilder& builder) {
 }
 
 TEST(KernelsAnalysis, SequencesThatAFusionWouldTake) {
-  using ::testing::ElementsAre;
-  using ::testing::IsEmpty;
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcGabcGabc")), ElementsAre("3 x a + b + c"));
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcGabcGabGab")), ElementsAre("4 x a + b"));
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcdeGabcdeGdeGde")),
@@ -160,19 +141,15 @@ TEST(KernelsAnalysis, SequencesOfOneTextAreNumbered) {
   }
   EXPECT_THAT(
       sequences_of(builder),
-      testing::ElementsAre(
+      ElementsAre(
           "2 x vectorized_elementwise_kernel<AddFunctor> + vectorized_elementwise_kernel<MulFunctor>",
           "2 x vectorized_elementwise_kernel<AddFunctor> + vectorized_elementwise_kernel<MulFunctor> #2"));
 }
 
 TEST(KernelsAnalysis, SequencesHaveTheirTimesAndGaps) {
-  const AnalysisResult result = run_analysis("kernels", kernels_in_a_row("abcGabc").trace);
-  const DataTable& table = table_of(result, "sequences");
+  const DataTable table = table_of(run_analysis("kernels", kernels_in_a_row("abcGabc").trace), "sequences");
   ASSERT_EQ(table.rows.size(), 1U);
-  EXPECT_EQ(integer(table, 0, "length"), 3);
-  EXPECT_EQ(integer(table, 0, "total_ns"), 60);
-  EXPECT_EQ(integer(table, 0, "gaps_ns"), 8);
-  EXPECT_DOUBLE_EQ(number(table, 0, "share"), 60.0 / 70);
+  expect_row(table, 0, {{"length", 3}, {"total_ns", 60}, {"gaps_ns", 8}, {"share", 60.0 / 70}});
 }
 
 TEST(KernelsAnalysis, LeavesOutRowsAndSaysSo) {
@@ -180,7 +157,7 @@ TEST(KernelsAnalysis, LeavesOutRowsAndSaysSo) {
   for (int i = 0; i < 5; ++i) builder.kernel("k" + std::to_string(i), 10 * i, 5);
   const AnalysisResult result = run_analysis("kernels", builder.trace, {}, 3);
   EXPECT_EQ(table_of(result, "kernels").rows.size(), 3U);
-  EXPECT_THAT(result.notes, testing::Contains("2 more rows: --top 0 shows all"));
+  EXPECT_THAT(result.notes, Contains("2 more rows: --top 0 shows all"));
   EXPECT_EQ(table_of(run_analysis("kernels", builder.trace, {}, 0), "kernels").rows.size(), 5U);
 }
 
@@ -219,8 +196,9 @@ TEST(Occupancy, WhatTheFileSaysElseWhatFollowsFromTheLaunch) {
   EXPECT_FALSE(achieved_occupancy(builder.trace, silent));
 }
 
-TEST(EfficiencyAnalysis, OverTheSteps) {
-  TraceBuilder builder;
+using EfficiencyAnalysis = BuiltTrace;
+
+TEST_F(EfficiencyAnalysis, OverTheSteps) {
   builder.device(0, "V100");
   builder.step(1, 0, 100);
   GpuDetail& first = builder.kernel("small", 0, 20);
@@ -229,29 +207,25 @@ TEST(EfficiencyAnalysis, OverTheSteps) {
   GpuDetail& second = builder.kernel("large", 80, 40);  // half of it after the step
   second.blocks_per_sm = 3;
   second.occupancy_percent = 50;
-  const AnalysisResult result = run_analysis("efficiency", builder.trace);
-  EXPECT_DOUBLE_EQ(headline(result, "sm_efficiency"), (0.25 * 20 + 1.0 * 20) / 100);
-  EXPECT_DOUBLE_EQ(headline(result, "achieved_occupancy"), (0.1 * 20 + 0.5 * 20) / 40);
+  const AnalysisResult result = run("efficiency");
+  expect_headlines(result, {{"sm_efficiency", (0.25 * 20 + 1.0 * 20) / 100},
+                            {"achieved_occupancy", (0.1 * 20 + 0.5 * 20) / 40}});
   const DataTable& kernels = table_of(result, "kernels");
-  EXPECT_EQ(text(kernels, 0, "name"), "large");
-  EXPECT_DOUBLE_EQ(number(kernels, 0, "sm_efficiency"), 1);
-  EXPECT_DOUBLE_EQ(number(kernels, 0, "blocks_per_sm"), 3);
+  expect_row(kernels, 0, {{"name", "large"}, {"sm_efficiency", 1.0}, {"blocks_per_sm", 3.0}});
   EXPECT_TRUE(result.notes.empty());
 }
 
-TEST(EfficiencyAnalysis, BlocksOfKernelsAtOnceAddUpToOneAtMost) {
-  TraceBuilder builder;
+TEST_F(EfficiencyAnalysis, BlocksOfKernelsAtOnceAddUpToOneAtMost) {
   builder.kernel("a", 0, 100).blocks_per_sm = 0.75F;
   builder.kernel("b", 50, 100, kNoCorrelation, 0, 8).blocks_per_sm = 0.5F;
-  const AnalysisResult result = run_analysis("efficiency", builder.trace);
+  const AnalysisResult result = run("efficiency");
   EXPECT_DOUBLE_EQ(headline(result, "sm_efficiency"), (0.75 * 50 + 1.0 * 50 + 0.5 * 50) / 150);
   EXPECT_THAT(result.notes, Contains(HasSubstr("of each device's own span")));
 }
 
-TEST(EfficiencyAnalysis, WhatTheFileDoesNotCarryIsSaid) {
-  TraceBuilder builder;
+TEST_F(EfficiencyAnalysis, WhatTheFileDoesNotCarryIsSaid) {
   builder.kernel("silent", 0, 100);
-  const AnalysisResult result = run_analysis("efficiency", builder.trace);
+  const AnalysisResult result = run("efficiency");
   EXPECT_TRUE(result.headlines.empty());
   EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(table_of(result, "devices"), 0, "sm_efficiency")));
   EXPECT_THAT(result.notes, Contains(HasSubstr("1 of 1 kernels have neither blocks per SM")));
@@ -260,14 +234,12 @@ TEST(EfficiencyAnalysis, WhatTheFileDoesNotCarryIsSaid) {
 
 // The tensorboard plugin's test: the same trace with counters of utilisation and SM efficiency, scaled by 100
 // and 10.
-TEST(EfficiencyAnalysis, EqualsTheCountersOfTheTensorboardPlugin) {
+TEST_F(EfficiencyAnalysis, EqualsTheCountersOfTheTensorboardPlugin) {
   const std::filesystem::path traces = std::filesystem::path(HEADROOM_SHARED) / "traces";
   if (!std::filesystem::exists(traces)) GTEST_SKIP() << "needs " << traces;
   const Trace trace = read(traces / "kineto__test_gpu_metrics_input.json");
-  std::ifstream file(traces / "kineto__test_gpu_metrics_expected.json");
-  const std::string expected_text{std::istreambuf_iterator<char>(file), {}};
   std::vector<std::pair<std::int64_t, double>> utilization, efficiency;
-  const Json expected = parse_json(expected_text, "expected");
+  const Json expected = parse_json(read_file(traces / "kineto__test_gpu_metrics_expected.json"), "expected");
   for (const Json& event : expected["traceEvents"]) {
     if (event.value("ph", "") != "C") continue;
     const Json& value = event["args"].items().front().second;
@@ -297,82 +269,71 @@ TEST(EfficiencyAnalysis, EqualsTheCountersOfTheTensorboardPlugin) {
   }
 }
 
-TEST(UtilizationAnalysis, OneDevice) {
-  TraceBuilder builder;
+using UtilizationAnalysis = BuiltTrace;
+
+TEST_F(UtilizationAnalysis, OneDevice) {
   builder.device(0, "V100");
   builder.op("aten::mm", 0, 10);
-  builder.runtime("cudaLaunchKernel", 1, 1, 1);
-  builder.kernel("says nothing", 100, 30, 1);
+  builder.launch(1, 1, "says nothing", 100, 30, 1);
   builder.kernel("volta_sgemm", 120, 20);  // no op: by name; union with the other is 40
   builder.copy(150, 10);
   builder.kernel("ncclKernel", 180, 20, kNoCorrelation, 0, 20);
   builder.step(3, 90, 60);  // 90..150: busy 100..140
-  const AnalysisResult result = run_analysis("utilization", builder.trace);
+  const AnalysisResult result = run("utilization");
   const DataTable& devices = table_of(result, "devices");
   ASSERT_EQ(devices.rows.size(), 1U);
-  EXPECT_EQ(text(devices, 0, "name"), "V100");
-  EXPECT_EQ(integer(devices, 0, "span_ns"), 100);
-  EXPECT_EQ(integer(devices, 0, "busy_ns"), 70);
-  EXPECT_EQ(integer(devices, 0, "compute_ns"), 40);
-  EXPECT_EQ(integer(devices, 0, "exposed_communication_ns"), 20);
-  EXPECT_EQ(integer(devices, 0, "exposed_memory_ns"), 10);
-  EXPECT_EQ(integer(devices, 0, "idle_ns"), 30);
-  EXPECT_EQ(integer(devices, 0, "matmul_convolution_ns"), 40);
-  EXPECT_DOUBLE_EQ(headline(result, "utilization"), 0.7);
-  EXPECT_DOUBLE_EQ(headline(result, "idle_share"), 0.3);
-  EXPECT_DOUBLE_EQ(headline(result, "matmul_convolution_share"), 0.4);
+  expect_row(devices, 0,
+             {{"name", "V100"},
+              {"span_ns", 100},
+              {"busy_ns", 70},
+              {"compute_ns", 40},
+              {"exposed_communication_ns", 20},
+              {"exposed_memory_ns", 10},
+              {"idle_ns", 30},
+              {"matmul_convolution_ns", 40}});
+  expect_headlines(result, {{"utilization", 0.7}, {"idle_share", 0.3}, {"matmul_convolution_share", 0.4}});
   const DataTable& rules = table_of(result, "matmul_convolution");
   EXPECT_EQ(integer(rules, 0, "time_ns"), 40);  // by launching op
   EXPECT_EQ(integer(rules, 1, "time_ns"), 20);  // by the kernels' names
   EXPECT_EQ(integer(rules, 2, "time_ns"), 20);
   const DataTable& within = table_of(result, "within_steps");
-  EXPECT_EQ(integer(within, 0, "steps_ns"), 60);
-  EXPECT_EQ(integer(within, 0, "busy_ns"), 40);
+  expect_row(within, 0, {{"steps_ns", 60}, {"busy_ns", 40}});
 }
 
-TEST(UtilizationAnalysis, DevicesAreApartAndAddUp) {
-  TraceBuilder builder;
+TEST_F(UtilizationAnalysis, DevicesAreApartAndAddUp) {
   builder.kernel("a", 0, 50);
   builder.kernel("a", 90, 10);
   builder.kernel("a", 0, 100, kNoCorrelation, 1);
-  const AnalysisResult result = run_analysis("utilization", builder.trace);
+  const AnalysisResult result = run("utilization");
   const DataTable& devices = table_of(result, "devices");
   ASSERT_EQ(devices.rows.size(), 3U);
-  EXPECT_EQ(text(devices, 2, "device"), "all");
-  EXPECT_EQ(integer(devices, 2, "span_ns"), 200);
-  EXPECT_DOUBLE_EQ(headline(result, "utilization", "0"), 0.6);
-  EXPECT_DOUBLE_EQ(headline(result, "utilization", "1"), 1.0);
-  EXPECT_DOUBLE_EQ(headline(result, "utilization"), 0.8);
+  expect_row(devices, 2, {{"device", "all"}, {"span_ns", 200}});
+  expect_headlines(result, {{"utilization", 0.6, "0"}, {"utilization", 1.0, "1"}, {"utilization", 0.8}});
   EXPECT_FALSE(has_table(result, "within_steps"));
 }
 
-TEST(UtilizationAnalysis, ATraceWithoutGpuWorkSaysSo) {
-  TraceBuilder builder;
+TEST_F(UtilizationAnalysis, ATraceWithoutGpuWorkSaysSo) {
   builder.op("aten::mm", 0, 10);
-  const AnalysisResult result = run_analysis("utilization", builder.trace);
+  const AnalysisResult result = run("utilization");
   EXPECT_TRUE(result.headlines.empty());
-  EXPECT_THAT(result.notes, testing::ElementsAre(testing::HasSubstr("no GPU work")));
+  EXPECT_THAT(result.notes, ElementsAre(HasSubstr("no GPU work")));
 }
 
-TEST(UtilizationAnalysis, WorkOfNoDurationIsNoUtilization) {
-  TraceBuilder builder;
+TEST_F(UtilizationAnalysis, WorkOfNoDurationIsNoUtilization) {
   builder.kernel("a", 5, 0);
-  const AnalysisResult result = run_analysis("utilization", builder.trace);
+  const AnalysisResult result = run("utilization");
   EXPECT_TRUE(result.headlines.empty());
   EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(table_of(result, "devices"), 0, "utilization")));
 }
 
-TEST(UtilizationAnalysis, AsPyTorch) {
-  TraceBuilder builder;
+TEST_F(UtilizationAnalysis, AsPyTorch) {
   builder.kernel("volta_sgemm", 0, 2'000'000);
   builder.kernel("other", 1'000'000, 2'000'000);
-  const AnalysisResult result =
-      run_analysis("utilization", builder.trace, {{"pytorch-compat", ""}, {"length", "0.01"}});
-  EXPECT_DOUBLE_EQ(headline(result, "utilization"), 0.3);
-  EXPECT_DOUBLE_EQ(headline(result, "mm_conv_utilization"), 0.2);
-  EXPECT_THROW(run_analysis("utilization", builder.trace, {{"pytorch-compat", ""}}), Error);
-  EXPECT_THROW(run_analysis("utilization", builder.trace, {{"length", "1"}}), Error);
-  EXPECT_THROW(run_analysis("utilization", builder.trace, {{"pytorch-compat", ""}, {"length", "x"}}), Error);
+  const AnalysisResult result = run("utilization", {{"pytorch-compat", ""}, {"length", "0.01"}});
+  expect_headlines(result, {{"utilization", 0.3}, {"mm_conv_utilization", 0.2}});
+  EXPECT_THROW(run("utilization", {{"pytorch-compat", ""}}), Error);
+  EXPECT_THROW(run("utilization", {{"length", "1"}}), Error);
+  EXPECT_THROW(run("utilization", {{"pytorch-compat", ""}, {"length", "x"}}), Error);
   AnalysisOptions options;
   options.set("pytorch-compat", "");
   EXPECT_TRUE(has(needs_of(*find_analysis("utilization"), options), Needs::kPython | Needs::kOthers));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/attribution.h"
@@ -28,9 +29,8 @@ TEST(ReaderColumns, KernelWithAllItsArguments) {
     "Collective name": "allreduce", "In msg nelems": 4096, "Out msg nelems": 4097, "Group size": 8, "dtype": "Float",
     "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}})json");
   ASSERT_EQ(trace.events.size(), 1U);
-  EXPECT_EQ(trace.events.start_ns[0], 1669783687389324125);
-  EXPECT_EQ(trace.events.duration_ns[0], 3500);
-  EXPECT_EQ(trace.events.category[0], Category::kKernel);
+  EXPECT_EQ(std::tuple(trace.events.start_ns[0], trace.events.duration_ns[0], trace.events.category[0]),
+            std::tuple(1669783687389324125, 3500, Category::kKernel));
   EXPECT_EQ(trace.events.correlation[0], 73690);
   EXPECT_EQ(trace.names[trace.events.name[0]], "void k<int>(float*)");
   EXPECT_EQ(trace.threads[trace.events.thread[0]].pid, "1");
@@ -38,25 +38,19 @@ TEST(ReaderColumns, KernelWithAllItsArguments) {
   ASSERT_EQ(trace.gpu.size(), 1U);
   ASSERT_EQ(trace.events.detail[0], 0U);
   const GpuDetail& gpu = trace.gpu[0];
-  EXPECT_EQ(gpu.device, 1);
-  EXPECT_EQ(gpu.stream, 7);
-  EXPECT_EQ(gpu.external_id, 73689);
+  EXPECT_EQ(std::tuple(gpu.device, gpu.stream, gpu.external_id), std::tuple(1, 7, 73689));
   EXPECT_FLOAT_EQ(gpu.blocks_per_sm, 0.3F);
   EXPECT_FLOAT_EQ(gpu.warps_per_sm, 1.2F);
   EXPECT_FLOAT_EQ(gpu.occupancy_percent, 2.0F);
-  EXPECT_EQ(gpu.registers_per_thread, 16);
-  EXPECT_EQ(gpu.grid[0], 24U);
-  EXPECT_EQ(gpu.grid[1], 2U);
-  EXPECT_EQ(gpu.block[2], 3U);
+  EXPECT_EQ(std::tuple(gpu.registers_per_thread, gpu.grid[0], gpu.grid[1], gpu.block[2]),
+            std::tuple(16, 24U, 2U, 3U));
   ASSERT_EQ(gpu.collective, 0U);
   const Collective& collective = trace.collectives[0];
   EXPECT_EQ(trace.names[collective.name], "allreduce");
   EXPECT_EQ(trace.names[collective.group], "0");
-  EXPECT_EQ(trace.names[collective.ranks], "[0, 1]");
-  EXPECT_EQ(trace.names[collective.dtype], "Float");
-  EXPECT_EQ(collective.elements_in, 4096);
-  EXPECT_EQ(collective.elements_out, 4097);
-  EXPECT_EQ(collective.group_size, 8);
+  EXPECT_EQ(std::tuple(trace.names[collective.ranks], trace.names[collective.dtype], collective.elements_in),
+            std::tuple("[0, 1]", "Float", 4096));
+  EXPECT_EQ(std::tuple(collective.elements_out, collective.group_size), std::tuple(4097, 8));
 }
 
 TEST(ReaderColumns, OldKinetoWithTextThreadsAndLowerCaseIds) {
@@ -71,9 +65,8 @@ TEST(ReaderColumns, OldKinetoWithTextThreadsAndLowerCaseIds) {
   EXPECT_EQ(trace.events.category[1], Category::kRuntime);
   EXPECT_EQ(trace.threads[trace.events.thread[0]].tid, "stream 7");
   EXPECT_EQ(trace.events.correlation[1], 334);
-  EXPECT_EQ(trace.gpu[0].external_id, 4);
-  EXPECT_EQ(trace.gpu[0].bytes, 1024);
-  EXPECT_EQ(trace.gpu[0].bandwidth_gb_s, 0.5);
+  EXPECT_EQ(std::tuple(trace.gpu[0].external_id, trace.gpu[0].bytes, trace.gpu[0].bandwidth_gb_s),
+            std::tuple(4, 1024, 0.5));
 }
 
 TEST(ReaderColumns, OperatorKeepsItsArgumentsAsJson) {
@@ -84,13 +77,10 @@ TEST(ReaderColumns, OperatorKeepsItsArgumentsAsJson) {
     "Call stack": "a.py(1): f\nb.py(2): g"}})json");
   ASSERT_EQ(trace.ops.size(), 1U);
   const OpDetail& op = trace.ops[0];
-  EXPECT_EQ(op.external_id, 12);
-  EXPECT_EQ(op.sequence, 7);
-  EXPECT_EQ(op.forward_thread, 2);
-  EXPECT_EQ(trace.names[op.dims], "[[2, 3], [3, 4]]");
-  EXPECT_EQ(trace.names[op.types], R"json(["float", "a\"b"])json");
-  EXPECT_EQ(trace.names[op.strides], "[[3, 1]]");
-  EXPECT_EQ(trace.names[op.values], R"json(["", "1"])json");
+  EXPECT_EQ(std::tuple(op.external_id, op.sequence, op.forward_thread, trace.names[op.dims]),
+            std::tuple(12, 7, 2, "[[2, 3], [3, 4]]"));
+  EXPECT_EQ(std::tuple(trace.names[op.types], trace.names[op.strides], trace.names[op.values]),
+            std::tuple(R"json(["float", "a\"b"])json", "[[3, 1]]", R"json(["", "1"])json"));
   EXPECT_EQ(trace.names[op.stack], "a.py(1): f\nb.py(2): g");
 }
 
@@ -108,16 +98,13 @@ TEST(ReaderColumns, SyncMemoryAndFlow) {
   EXPECT_EQ(trace.names[trace.syncs[0].kind], "Event Sync");
   EXPECT_EQ(trace.syncs[0].wait_on_stream, 9);
   EXPECT_EQ(trace.syncs[0].wait_on_event_record_correlation, 21);
-  EXPECT_EQ(trace.syncs[0].wait_on_event_id, 8);
-  EXPECT_EQ(trace.syncs[0].stream, 6);
+  EXPECT_EQ(std::tuple(trace.syncs[0].wait_on_event_id, trace.syncs[0].stream), std::tuple(8, 6));
   ASSERT_EQ(trace.memory.size(), 1U);
-  EXPECT_EQ(trace.memory[0].at_ns, 2500);
-  EXPECT_EQ(trace.memory[0].bytes, -512);
-  EXPECT_EQ(trace.memory[0].address, 139926520725504);
+  EXPECT_EQ(std::tuple(trace.memory[0].at_ns, trace.memory[0].bytes, trace.memory[0].address),
+            std::tuple(2500, -512, 139926520725504));
   EXPECT_EQ(trace.memory[0].total_reserved, 20);
   ASSERT_EQ(trace.flows.size(), 2U);
-  EXPECT_TRUE(trace.flows[0].is_start);
-  EXPECT_EQ(trace.flows[0].id, trace.flows[1].id);
+  EXPECT_EQ(std::tuple(trace.flows[0].is_start, trace.flows[0].id), std::tuple(true, trace.flows[1].id));
   EXPECT_EQ(trace.events_without_columns, 1U);
 }
 
@@ -129,9 +116,8 @@ TEST(ReaderColumns, NamesOfProcessesAndThreadsBeforeOrAfterTheirEvents) {
     {"ph": "M", "name": "thread_name", "pid": 3, "tid": 4, "args": {"name": "stream 7 "}})json");
   ASSERT_EQ(trace.events.size(), 1U);
   const Thread& thread = trace.threads[trace.events.thread[0]];
-  EXPECT_EQ(thread.process_name, "python");
-  EXPECT_EQ(thread.process_labels, "GPU 3");
-  EXPECT_EQ(thread.thread_name, "stream 7 ");
+  EXPECT_EQ(std::tuple(thread.process_name, thread.process_labels, thread.thread_name),
+            std::tuple("python", "GPU 3", "stream 7 "));
 }
 
 TEST(ReaderColumns, MembersBesideTheEvents) {
@@ -146,14 +132,11 @@ TEST(ReaderColumns, MembersBesideTheEvents) {
   for (const Trace* trace : {&before, &after}) {
     EXPECT_EQ(trace->events.start_ns[0], 1735632360000002000);
     ASSERT_EQ(trace->devices.size(), 1U);
-    EXPECT_EQ(trace->devices[0].name, "H100");
-    EXPECT_EQ(trace->devices[0].multiprocessors, 132);
+    EXPECT_EQ(std::tuple(trace->devices[0].name, trace->devices[0].multiprocessors), std::tuple("H100", 132));
     EXPECT_EQ(trace->devices[0].max_warps_per_multiprocessor(), 64);
     EXPECT_EQ(trace->devices[0].total_memory_bytes, 85018279936.0);
-    EXPECT_EQ(trace->rank, 5);
-    EXPECT_EQ(trace->world_size, 16);
-    EXPECT_EQ(trace->communication_backend, "nccl");
-    EXPECT_EQ(trace->schema_version, 1);
+    EXPECT_EQ(std::tuple(trace->rank, trace->world_size, trace->communication_backend, trace->schema_version),
+              std::tuple(5, 16, "nccl", 1));
     EXPECT_TRUE(trace->is_complete);
     EXPECT_EQ(trace->problems.count, 0U);
   }
@@ -197,8 +180,7 @@ TEST(ReaderColumns, ViewersOfJaxSayByThreadWhatAnEventIs) {
                                        Category::kRuntime, Category::kOther};
   EXPECT_EQ(all.events.category, expected);
   ASSERT_EQ(all.gpu.size(), 2U);
-  EXPECT_EQ(all.gpu[0].device, 0);
-  EXPECT_EQ(all.gpu[0].stream, 13);
+  EXPECT_EQ(std::tuple(all.gpu[0].device, all.gpu[0].stream), std::tuple(0, 13));
   EXPECT_EQ(all.events.correlation[0], 8);
   const Trace work = read_events(events, Needs::kGpuWork);
   EXPECT_EQ(work.events.size(), 2U);
@@ -294,8 +276,7 @@ TEST(ReaderColumns, AscendsHardwareIsADevice) {
                                    Category::kGpuAnnotation, Category::kKernel, Category::kGpuAnnotation}));
   EXPECT_EQ(trace.events.start_ns[2], 1700000000000010500);
   ASSERT_EQ(trace.gpu.size(), 2U);
-  EXPECT_EQ(trace.gpu[0].device, 1);
-  EXPECT_EQ(trace.gpu[0].stream, 42);
+  EXPECT_EQ(std::tuple(trace.gpu[0].device, trace.gpu[0].stream), std::tuple(1, 42));
   EXPECT_EQ(trace.gpu[1].device, 1);
   EXPECT_NE(trace.gpu[1].stream, 0);
   EXPECT_EQ(launches(trace), (std::vector<std::uint32_t>{1, kNone}));
@@ -344,8 +325,7 @@ TEST(ReaderColumns, AnEventThatSaysNothingIsNoProblem) {
   const Trace trace = read_events(
       R"json({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2, "dur": 1}, {}, { })json");
   EXPECT_EQ(trace.events.size(), 1U);
-  EXPECT_EQ(trace.events_seen, 3U);
-  EXPECT_EQ(trace.events_without_columns, 2U);
+  EXPECT_EQ(std::tuple(trace.events_seen, trace.events_without_columns), std::tuple(3U, 2U));
   EXPECT_EQ(trace.problems.count, 0U);
 }
 
@@ -355,8 +335,7 @@ TEST(ReaderColumns, GlooOnTheCpuIsReadWithoutComplaint) {
     {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 9, "ts": 4, "dur": 1,
      "args": {"Collective name": "allreduce", "Process Group Name": "0", "Group size": 2, "dtype": "Float",
               "In msg nelems": 8, "Out msg nelems": 8}})json");
-  EXPECT_EQ(trace.events.size(), 2U);
-  EXPECT_EQ(trace.collectives.size(), 1U);
+  EXPECT_EQ(std::tuple(trace.events.size(), trace.collectives.size()), std::tuple(2U, 1U));
   EXPECT_EQ(trace.problems.count, 0U);
   for (const Analysis* analysis : analyses())
     EXPECT_NO_THROW(analysis->analyze(TraceIndex(trace), {})) << analysis->name;
@@ -392,8 +371,7 @@ TEST(ReaderColumns, NeedsLeaveOutWhatNobodyAsksFor) {
   const Trace ops = read_events(events, Needs::kOps | Needs::kLaunches);
   EXPECT_EQ(ops.events.size(), 4U);
   ASSERT_EQ(ops.ops.size(), 1U);
-  EXPECT_EQ(ops.ops[0].external_id, 5);
-  EXPECT_EQ(ops.ops[0].dims, kNoName);
+  EXPECT_EQ(std::tuple(ops.ops[0].external_id, ops.ops[0].dims), std::tuple(5, kNoName));
   const Trace events_of_ops = read_events(events, Needs::kOpEvents | Needs::kLaunches);
   EXPECT_EQ(events_of_ops.events.size(), 4U);
   EXPECT_TRUE(events_of_ops.ops.empty());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "headroom/base/error.h"
@@ -137,9 +138,8 @@ TEST(ReaderFaults, ArgumentsThatAreNoNumbersAreAbsent) {
       "b", "1",
       R"(, "args": {"device": NaN, "stream": "x", "blocks per SM": Infinity, "correlation": -Infinity})"));
   ASSERT_EQ(trace.gpu.size(), 1U);
-  EXPECT_EQ(trace.gpu[0].device, -1);
-  EXPECT_EQ(trace.gpu[0].stream, -1);
-  EXPECT_EQ(trace.gpu[0].blocks_per_sm, -1);
+  EXPECT_EQ(std::tuple(trace.gpu[0].device, trace.gpu[0].stream, trace.gpu[0].blocks_per_sm),
+            std::tuple(-1, -1, -1));
   EXPECT_EQ(trace.events.correlation[0], kNoCorrelation);
 }
 

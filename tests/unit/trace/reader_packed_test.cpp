@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -303,8 +302,7 @@ TEST_P(ReaderForms, GivesTheSameColumns) {
                                       {"cudaLaunchKernel", 10000, 1000, Category::kRuntime, 9, "1"},
                                       {"aten::mm", 9999, 3000, Category::kCpuOp, kNoCorrelation, "1"}}));
   ASSERT_EQ(trace.gpu.size(), 1U);
-  EXPECT_EQ(trace.gpu[0].device, 0);
-  EXPECT_EQ(trace.gpu[0].stream, 7);
+  EXPECT_EQ(std::tuple(trace.gpu[0].device, trace.gpu[0].stream), std::tuple(0, 7));
   EXPECT_EQ(trace.is_complete, form.is_complete);
   EXPECT_EQ(trace.problems.count, 0U);
   EXPECT_EQ(trace.rank.value_or(-1), form.has_rank ? 3 : -1);

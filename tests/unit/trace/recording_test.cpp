@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include <fstream>
-#include <string>
 
 #include "../error_message.h"
 #include "analysis_run.h"
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom_trace/peers/pytorch_utilization.h"
@@ -14,7 +10,6 @@
 #include "headroom_trace/recording/measure_utilization.h"
 #include "headroom_trace/recording/recorder.h"
 #include "headroom_trace/work/trace_checks.h"
-#include "trace_builder.h"
 
 namespace headroom::trace {
 namespace {
@@ -44,7 +39,6 @@ TEST(ClockMap, NanosecondsSince1970AreKept) {
 }
 
 TEST(ClockMap, AClockThatWasSetIsRefused) {
-  using testing::HasSubstr;
   EXPECT_THAT(test::message_of([] { ClockMap({0, 0}, {-kSecond, kSecond}); }), HasSubstr("record again"));
   EXPECT_THAT(test::message_of([] {
                 ClockMap({0, 0}, {3600 * kSecond, kSecond});
@@ -135,8 +129,7 @@ class Written : public testing::Test {
 TEST_F(Written, OurOwnReaderFindsNothingAmiss) {
   const Trace trace = written(small_run());
   EXPECT_EQ(trace.problems.count, 0U);
-  EXPECT_TRUE(trace.is_complete);
-  EXPECT_EQ(trace.base_time_ns, 1'763'798'400'000'000'000);
+  EXPECT_EQ(std::tuple(trace.is_complete, trace.base_time_ns), std::tuple(true, 1'763'798'400'000'000'000));
   ASSERT_EQ(trace.gpu.size(), 5U);
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].multiprocessors, 132);
@@ -153,16 +146,11 @@ TEST_F(Written, WorkHasWhatKinetoSaysOfIt) {
   EXPECT_EQ(trace.events.start_ns[copy.event], 1'763'798'400'000'010'000);
   EXPECT_EQ(trace.events.duration_ns[copy.event], 2048);
   EXPECT_EQ(trace.events.correlation[copy.event], 1);
-  EXPECT_EQ(copy.bytes, 4096);
-  EXPECT_EQ(copy.bandwidth_gb_s, 2);
+  EXPECT_EQ(std::tuple(copy.bytes, copy.bandwidth_gb_s), std::tuple(4096, 2));
   const GpuDetail& gemv = trace.gpu[1];
-  EXPECT_EQ(gemv.device, 0);
-  EXPECT_EQ(gemv.stream, 7);
-  EXPECT_EQ(gemv.registers_per_thread, 40);
-  EXPECT_EQ(gemv.grid[0], 264U);
-  EXPECT_EQ(gemv.block[0], 256U);
-  EXPECT_EQ(gemv.blocks_per_sm, 2);
-  EXPECT_EQ(gemv.warps_per_sm, 16);
+  EXPECT_EQ(std::tuple(gemv.device, gemv.stream, gemv.registers_per_thread, gemv.grid[0], gemv.block[0]),
+            std::tuple(0, 7, 40, 264U, 256U));
+  EXPECT_EQ(std::tuple(gemv.blocks_per_sm, gemv.warps_per_sm), std::tuple(2, 16));
   EXPECT_EQ(gemv.occupancy_percent, 25) << "2 blocks of 256 threads of 2048, though 6 blocks would fit";
   EXPECT_EQ(events("X", "kernel").at(0).at("args").at("shared memory"), 1024);
   EXPECT_EQ(events("X", "kernel").at(0).at("args").at("context"), 1);
@@ -210,8 +198,7 @@ TEST_F(Written, TheSeedsUtilizationIsTheUnionOfTheWork) {
 TEST_F(Written, EveryAnalysisOfDevicesReadsIt) {
   const Trace trace = written(small_run());
   const DataTable devices = table_of(run_analysis("utilization", trace), "devices");
-  EXPECT_EQ(text(devices, 0, "name"), "NVIDIA H200");
-  EXPECT_EQ(integer(devices, 0, "busy_ns"), 2'048 + 25'250 + 1'000 + 1);
+  expect_row(devices, 0, {{"name", "NVIDIA H200"}, {"busy_ns", 2'048 + 25'250 + 1'000 + 1}});
   for (const char* name : {"kernels", "launch", "summary", "overlap", "idle", "steps", "queue", "validate"})
     EXPECT_NO_THROW(run_analysis(name, trace)) << name;
 }
@@ -242,7 +229,7 @@ TEST_F(Written, DroppedRecordsAreSaid) {
   EXPECT_EQ(events("i", "").at(0).at("name"), "12 records of the device were dropped");
   const Problems problems = read(file).problems;
   EXPECT_EQ(problems.count, 1U);
-  EXPECT_THAT(problems.first.at(0).what, testing::HasSubstr("12 records were dropped"));
+  EXPECT_THAT(problems.first.at(0).what, HasSubstr("12 records were dropped"));
 }
 
 TEST_F(Written, PackedWhereTheNameSaysSo) {
@@ -256,7 +243,7 @@ TEST_F(Written, PackedWhereTheNameSaysSo) {
 TEST_F(Written, AFileThatCannotBeWrittenIsNamed) {
   write_device_activity(file, small_run());
   EXPECT_THAT(test::message_of([&] { write_device_activity(file / "below.json", small_run()); }),
-              testing::HasSubstr("below.json"));
+              HasSubstr("below.json"));
 }
 
 class FakeRecorder : public Recorder {
@@ -304,10 +291,10 @@ class MeasureUtilization : public testing::Test {
 
 TEST_F(MeasureUtilization, WarmsUpTimesAndThenRecords) {
   const MeasuredUtilization measured = measure_utilization(function, recorder, options());
-  EXPECT_THAT(log, testing::ElementsAre("reset", "run", "sync",                                  // warm-up
-                                        "reset", "run", "sync", "run", "sync",                   // timed
-                                        "start", "sync", "reset", "run", "sync", "run", "sync",  // recorded
-                                        "stop"));
+  EXPECT_THAT(log, ElementsAre("reset", "run", "sync",                                  // warm-up
+                               "reset", "run", "sync", "run", "sync",                   // timed
+                               "start", "sync", "reset", "run", "sync", "run", "sync",  // recorded
+                               "stop"));
   EXPECT_DOUBLE_EQ(measured.length_s, 100e-6);
   EXPECT_DOUBLE_EQ(measured.as_pytorch.utilization, 0.4);
   EXPECT_DOUBLE_EQ(measured.as_pytorch.mm_conv_utilization, 0.3);
@@ -339,7 +326,7 @@ TEST_F(MeasureUtilization, RefusesWhatCannotBeMeasured) {
   EXPECT_THROW(measure_utilization(function, recorder, none), Error);
   EXPECT_THROW(measure_utilization({}, recorder, options()), Error);
   EXPECT_THROW(measure_utilization([] {}, recorder, options()), Error);  // the clock stands still
-  EXPECT_THAT(log, testing::Not(testing::Contains("start")));
+  EXPECT_THAT(log, Not(Contains("start")));
 }
 
 }  // namespace

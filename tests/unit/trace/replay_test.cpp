@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "headroom_trace/columns/attribution.h"
@@ -255,8 +256,7 @@ TEST(ReplayUnlaunched, WorkLaunchedBeforeTheRecordingComesBeforeTheRest) {
       device_ns += 1'302'000;
     }
     for (std::int64_t i = 0; i < 10; ++i) {
-      builder.runtime("cudaLaunchKernel", i * 6'000, 4'000, i + 1);
-      builder.kernel("after", device_ns, 300'000, i + 1);
+      builder.launch(i * 6'000, 4'000, "after", device_ns, 300'000, i + 1);
       device_ns += 301'000;
     }
     const Replay replay(TraceIndex(builder.trace), {0, 8'000'000});
@@ -311,12 +311,10 @@ TEST(ReplayEnd, AHostThatRunsAheadEndsWithItsDevice) {
 /// Two kernels of 1 ms with a launch each; in between the host waits for the first and works for 300 µs.
 TraceBuilder waiting_program() {
   TraceBuilder builder;
-  builder.runtime("cudaLaunchKernel", 0, 10'000, 1);
-  builder.kernel("first", 20'000, 1'000'000, 1);
+  builder.launch(0, 10'000, "first", 20'000, 1'000'000, 1);
   builder.runtime("cudaDeviceSynchronize", 100'000, 930'000);  // returns 10 µs after the first has ended
   builder.op("aten::work", 1'030'000, 300'000);
-  builder.runtime("cudaLaunchKernel", 1'330'000, 10'000, 2);
-  builder.kernel("second", 1'350'000, 1'000'000, 2);
+  builder.launch(1'330'000, 10'000, "second", 1'350'000, 1'000'000, 2);
   return builder;
 }
 
@@ -358,11 +356,9 @@ TEST(Replay, ShorterWorkEndsTheWaitForItEarlier) {
 
 TEST(Replay, WhatDidNotRunSideBySideDoesNotNow) {
   TraceBuilder builder;
-  builder.runtime("cudaLaunchKernel", 0, 10'000, 1);
-  builder.kernel("compute", 20'000, 1'000'000, 1);
+  builder.launch(0, 10'000, "compute", 20'000, 1'000'000, 1);
   builder.runtime("cudaDeviceSynchronize", 100'000, 930'000);
-  builder.runtime("cudaLaunchKernel", 1'100'000, 10'000, 2);
-  builder.kernel("ncclDevKernel_AllReduce", 1'120'000, 500'000, 2, 0, 20);
+  builder.launch(1'100'000, 10'000, "ncclDevKernel_AllReduce", 1'120'000, 500'000, 2, 0, 20);
   const Replay replay = replay_of(builder.trace, 1'620'000);
   EXPECT_EQ(replay.length_ns(), 1'620'000);
   EXPECT_GE(replay.length_ns({.waits_removed = {true}}), 1'520'000);
@@ -415,8 +411,7 @@ TEST(ReplayChain, ALaunchThatBlockedLeadsToTheStartThatMadeRoom) {
   const std::vector<Replay::Link> chain = program.replay().chain();
   const auto blocked = std::ranges::find(chain, Kind::kBlocked, &Replay::Link::kind);
   ASSERT_NE(blocked, chain.end());
-  EXPECT_EQ(blocked->time, Span(made_room, returned));
-  EXPECT_EQ(blocked->row, 599U);
+  EXPECT_EQ(std::tuple(blocked->time, blocked->row), std::tuple(Span(made_room, returned), 599U));
   const Replay::Link &before = *(blocked - 1), &after = *(blocked + 1);
   EXPECT_EQ(std::pair(before.kind, before.row), std::pair(Kind::kGap, 343U));
   EXPECT_EQ(after.kind, Kind::kHost);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <tuple>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -197,8 +198,7 @@ TraceBuilder two_steps() {
     builder.step(at == 0 ? 7 : 8, at, 900);
     builder.op("aten::linear", at + 10, 500);
     builder.op("aten::addmm", at + 20, 400);
-    builder.runtime("cudaLaunchKernel", at + 30, 5, at + 1);
-    builder.kernel("void gemm<float>(float*)", at + 50, 100, at + 1);
+    builder.launch(at + 30, 5, "void gemm<float>(float*)", at + 50, 100, at + 1);
   }
   builder.runtime("cudaMemcpyAsync", 1700, 5, 90);
   builder.copy(1750, 40, 90);
@@ -266,8 +266,7 @@ TEST(TraceProfile, RanksAddUp) {
   add(sum, profile_of(two_steps().trace));
   EXPECT_THAT(sum.kernels.at("gemm"), Is(4, 400));
   EXPECT_THAT(sum.places.at("orphan"), Is(2, 14));
-  EXPECT_EQ(sum.traces, 2);
-  EXPECT_EQ(sum.steps, 4);
+  EXPECT_EQ(std::tuple(sum.traces, sum.steps), std::tuple(2, 4));
 }
 
 TEST(TraceDiff, JoinsBothSidesByName) {
@@ -397,17 +396,14 @@ TEST(FileAnalysisJson, GivesBackWhatItWasGiven) {
   const auto both = file_analyses_from_text(to_text(std::vector{before, failed}));
   ASSERT_EQ(both.size(), 2U);
   const FileAnalysis& after = both[0];
-  EXPECT_EQ(after.facts.source, before.facts.source);
-  EXPECT_EQ(after.facts.json_bytes, before.facts.json_bytes);
-  EXPECT_EQ(after.facts.start_ns, before.facts.start_ns);
-  EXPECT_EQ(after.facts.end_ns, before.facts.end_ns);
-  EXPECT_EQ(after.facts.recorded_at_s, before.facts.recorded_at_s);
-  EXPECT_FALSE(after.facts.is_complete);
+  EXPECT_EQ(std::tuple(after.facts.source, after.facts.json_bytes, after.facts.start_ns),
+            std::tuple(before.facts.source, before.facts.json_bytes, before.facts.start_ns));
+  EXPECT_EQ(std::tuple(after.facts.end_ns, after.facts.recorded_at_s, after.facts.is_complete),
+            std::tuple(before.facts.end_ns, before.facts.recorded_at_s, false));
   EXPECT_EQ(after.facts.problems.count, 30U);
   ASSERT_EQ(after.facts.problems.first.size(), 2U);
   EXPECT_EQ(after.facts.problems.first[0].what, "ts is not a number: \"abc\"");
-  EXPECT_EQ(after.facts.rank, 3);
-  EXPECT_EQ(after.facts.world_size, std::nullopt);
+  EXPECT_EQ(std::tuple(after.facts.rank, after.facts.world_size), std::tuple(3, std::nullopt));
   ASSERT_EQ(after.facts.devices.size(), 1U);
   EXPECT_EQ(after.facts.devices[0].name, "NVIDIA H100");
   EXPECT_EQ(after.facts.devices[0].multiprocessors, 132);
@@ -427,8 +423,7 @@ TEST(FileAnalysisJson, KeepsWhatKindOfCellEachIs) {
   const FileAnalysis before = full_analysis();
   const auto after = file_analyses_from_text(to_text(std::vector{before}));
   const DataTable &a = before.result.tables[0], &b = after[0].result.tables.at(0);
-  EXPECT_EQ(b.title, a.title);
-  EXPECT_FALSE(b.is_for_combining);
+  EXPECT_EQ(std::tuple(b.title, b.is_for_combining), std::tuple(a.title, false));
   EXPECT_TRUE(after[0].result.tables.at(1).is_for_combining);
   EXPECT_EQ(b.columns[1].kind, Kind::kNumber);
   ASSERT_EQ(a.rows.size(), b.rows.size());
@@ -488,33 +483,25 @@ TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
   ASSERT_NE(both[0].result.summary, nullptr);
   const RankSummary& is = *both[0].result.summary;
   EXPECT_EQ(is.steps, 4);
-  EXPECT_EQ(is.shares.step_ns, was.shares.step_ns);
-  EXPECT_EQ(is.shares.steps, 3);
-  EXPECT_EQ(is.shares.known, DeviceTimeStatus::kAfterSteps);
-  EXPECT_EQ(is.shares.busy, 0.7);
+  EXPECT_EQ(std::tuple(is.shares.step_ns, is.shares.steps, is.shares.known, is.shares.busy),
+            std::tuple(was.shares.step_ns, 3, DeviceTimeStatus::kAfterSteps, 0.7));
   EXPECT_EQ(is.shares.not_recorded, 0.1);
   EXPECT_EQ(is.shares.idle_during, was.shares.idle_during);
   EXPECT_EQ(is.recorded, was.recorded);
   ASSERT_EQ(is.calls.size(), 1U);
-  EXPECT_EQ(is.calls[0].group, was.calls[0].group);
-  EXPECT_EQ(is.calls[0].index, 7);
-  EXPECT_EQ(is.calls[0].elements_in, was.calls[0].elements_in);
-  EXPECT_EQ(is.calls[0].bytes, -1);
+  EXPECT_EQ(std::tuple(is.calls[0].group, is.calls[0].index, is.calls[0].elements_in, is.calls[0].bytes),
+            std::tuple(was.calls[0].group, 7, was.calls[0].elements_in, -1));
   EXPECT_EQ(is.calls[0].device, 3);
   EXPECT_EQ(is.calls[0].end_ns(), was.calls[0].end_ns());
-  EXPECT_EQ(is.calls[0].exposed_ns, 2);
-  EXPECT_EQ(is.calls[0].ready_for_ns, 7);
-  EXPECT_EQ(is.calls[0].exposed_tail_ns, 1);
+  EXPECT_EQ(std::tuple(is.calls[0].exposed_ns, is.calls[0].ready_for_ns, is.calls[0].exposed_tail_ns),
+            std::tuple(2, 7, 1));
   ASSERT_EQ(is.findings.size(), 1U);
-  EXPECT_EQ(is.findings[0].kind, FindingKind::kImbalance);
-  EXPECT_EQ(is.findings[0].recoverable_ns, 12.5);
-  EXPECT_EQ(is.findings[0].further_ns, 2.5);
-  EXPECT_EQ(is.findings[0].partner, 3);
-  EXPECT_EQ(is.findings[0].together_ns, 15.5);
+  EXPECT_EQ(std::tuple(is.findings[0].kind, is.findings[0].recoverable_ns, is.findings[0].further_ns),
+            std::tuple(FindingKind::kImbalance, 12.5, 2.5));
+  EXPECT_EQ(std::tuple(is.findings[0].partner, is.findings[0].together_ns), std::tuple(3, 15.5));
   EXPECT_TRUE(std::isnan(is.findings[0].share));
-  EXPECT_EQ(is.findings[0].rank, -1);
-  EXPECT_EQ(is.findings[0].line, was.findings[0].line);
-  EXPECT_EQ(is.findings[0].fix, "do");
+  EXPECT_EQ(std::tuple(is.findings[0].rank, is.findings[0].line, is.findings[0].fix),
+            std::tuple(-1, was.findings[0].line, "do"));
   ASSERT_EQ(is.ops.size(), 2U);
   EXPECT_EQ(is.ops[0].name, "aten::bmm");
   EXPECT_EQ(is.ops[1].host_ns, 1);

@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "analysis_run.h"
 #include "headroom/base/json.h"
-#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/merge/trace_merge.h"
 #include "headroom_trace/report/trace_diff.h"
 #include "headroom_trace/timeline/rank_timeline.h"
 #include "headroom_trace/timeline/timeline.h"
-#include "result_view.h"
-#include "trace_builder.h"
 
 namespace headroom::trace {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 RankTimeline timeline_of(const Trace& trace, std::size_t slices = 1000) {
   TimelineLimits limits;
@@ -54,8 +40,9 @@ std::vector<std::string> slices_of(const RankTimeline& timeline, const Lane& lan
   return texts;
 }
 
-TEST(Timeline, EachEventIsASliceOfItsTrackAtItsDepth) {
-  TraceBuilder builder;
+using Timeline = BuiltTrace;
+
+TEST_F(Timeline, EachEventIsASliceOfItsTrackAtItsDepth) {
   builder.step(3, 0, 1000);
   builder.op("aten::linear", 100, 400);
   builder.op("aten::t", 100, 50);
@@ -80,13 +67,10 @@ TEST(Timeline, EachEventIsASliceOfItsTrackAtItsDepth) {
   EXPECT_THAT(slices_of(timeline, host.lanes[1]), ElementsAre("aten::linear 100+400", "aten::relu 600+40"));
   EXPECT_THAT(slices_of(timeline, host.lanes[2]), ElementsAre("aten::t 100+50", "aten::addmm 200+250"));
   EXPECT_THAT(slices_of(timeline, host.lanes[3]), ElementsAre("cudaLaunchKernel 300+20"));
-  EXPECT_EQ(host.events, 6U);
-  EXPECT_EQ(host.busy_ns, 1000 + 400 + 50 + 250 + 20 + 40);
+  EXPECT_EQ(std::tuple(host.events, host.busy_ns), std::tuple(6U, 1000 + 400 + 50 + 250 + 20 + 40));
   EXPECT_THAT(slices_of(timeline, timeline.tracks[1].lanes[0]),
               ElementsAre("all_reduce, group stream 20 700+100"));
-  EXPECT_EQ(timeline.shortest_ns, 0);
-  EXPECT_EQ(timeline.start_ns, 0);
-  EXPECT_EQ(timeline.end_ns, 1000);
+  EXPECT_EQ(std::tuple(timeline.shortest_ns, timeline.start_ns, timeline.end_ns), std::tuple(0, 0, 1000));
   std::map<std::string, NameKind> kinds;
   for (const TimelineName& name : timeline.names) kinds[name.text] = name.kind;
   EXPECT_EQ(kinds.at("gemm"), NameKind::kCompute);
@@ -97,8 +81,7 @@ TEST(Timeline, EachEventIsASliceOfItsTrackAtItsDepth) {
   EXPECT_EQ(kinds.at("Stream Sync"), NameKind::kWait);
 }
 
-TEST(Timeline, WorkAtOnceOnAStreamIsSideBySide) {
-  TraceBuilder builder;
+TEST_F(Timeline, WorkAtOnceOnAStreamIsSideBySide) {
   builder.kernel("a", 0, 100);
   builder.kernel("b", 50, 100);
   builder.kernel("c", 100, 10);  // the first lane is free again
@@ -110,8 +93,7 @@ TEST(Timeline, WorkAtOnceOnAStreamIsSideBySide) {
   EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[1]), ElementsAre("b 50+100"));
 }
 
-TEST(Timeline, ShortNeighboursAreOneBlockThatSaysWhatTheyAre) {
-  TraceBuilder builder;
+TEST_F(Timeline, ShortNeighboursAreOneBlockThatSaysWhatTheyAre) {
   builder.kernel("short", 0, 5);
   builder.kernel("other", 8, 6);
   builder.kernel("short", 15, 5);
@@ -121,13 +103,10 @@ TEST(Timeline, ShortNeighboursAreOneBlockThatSaysWhatTheyAre) {
   EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[0]),
               ElementsAre("short 0+20 x3/16", "long 25+100", "short 130+5"));
   // The longest time of two neighbours, including their gap, that are joined.
-  EXPECT_EQ(timeline.shortest_ns, 7);
-  EXPECT_EQ(timeline.events, 5U);
-  EXPECT_EQ(timeline.slices, 3U);
+  EXPECT_EQ(std::tuple(timeline.shortest_ns, timeline.events, timeline.slices), std::tuple(7, 5U, 3U));
 }
 
-TEST(Timeline, NeighboursFarApartAreNotOneBlock) {
-  TraceBuilder builder;
+TEST_F(Timeline, NeighboursFarApartAreNotOneBlock) {
   for (const std::int64_t start : {0, 10, 1000, 1010}) builder.kernel("k", start, 5);
   const RankTimeline timeline = timeline_of(builder.trace, 2);
   EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[0]),
@@ -206,8 +185,7 @@ TEST(SliceBudget, TimesOfDamagedFilesEnd) {
   EXPECT_EQ(SliceBlocks(shortest, 1).lane(events).size(), 1U);
 }
 
-TEST(Timeline, AMillionEventsKeepToTheBudgetAndTheirTime) {
-  TraceBuilder builder;
+TEST_F(Timeline, AMillionEventsKeepToTheBudgetAndTheirTime) {
   std::mt19937 random(9);
   std::int64_t at = 0;
   std::map<std::string, std::int64_t> busy;
@@ -240,8 +218,7 @@ TEST(Timeline, AMillionEventsKeepToTheBudgetAndTheirTime) {
   }
 }
 
-TEST(Timeline, OfTooManyTracksTheBusiestStay) {
-  TraceBuilder builder;
+TEST_F(Timeline, OfTooManyTracksTheBusiestStay) {
   for (int stream = 1; stream <= 5; ++stream) builder.kernel("k", 0, 10 * stream, kNoCorrelation, 0, stream);
   builder.step(1, 0, 5);
   TimelineLimits limits;
@@ -255,15 +232,14 @@ TEST(Timeline, OfTooManyTracksTheBusiestStay) {
   EXPECT_EQ(timeline.events_left_out, 4U);
 }
 
-TEST(Timeline, DeepNestsEndInTheLastLane) {
-  TraceBuilder builder;
+TEST_F(Timeline, DeepNestsEndInTheLastLane) {
   for (int depth = 0; depth < 300; ++depth) builder.op("f", depth, 1000 - 2 * depth);
   const RankTimeline timeline = timeline_of(builder.trace);
   ASSERT_EQ(timeline.tracks[0].lanes.size(), kMaxLanes);
   EXPECT_EQ(timeline.tracks[0].lanes.back().size(), 300 - kMaxLanes + 1);
 }
 
-TEST(Timeline, AnEmptyTraceHasNoTracks) {
+TEST_F(Timeline, AnEmptyTraceHasNoTracks) {
   const RankTimeline timeline = timeline_of(Trace());
   EXPECT_THAT(timeline.tracks, IsEmpty());
   EXPECT_THAT(timeline.counters, IsEmpty());
@@ -284,8 +260,7 @@ TEST(Counters, BucketsKeepTheLeastTheMostAndTheLast) {
 TEST(Counters, QueuesAndMemory) {
   TraceBuilder builder;
   for (int i = 0; i < 3; ++i) {
-    builder.runtime("cudaLaunchKernel", 10 * i, 5, i + 1);
-    builder.kernel("k", 100 + 10 * i, 10, i + 1);
+    builder.launch(10 * i, 5, "k", 100 + 10 * i, 10, i + 1);
   }
   const auto allocate = [&](std::int64_t at_ns, std::int64_t bytes, std::int64_t total,
                             std::int64_t reserved) {
@@ -381,7 +356,7 @@ TEST(JobTimeline, RanksOfOtherTimesAreDrawnFromTheirStarts) {
   }
   const JobTimeline job = job_of(traces);
   EXPECT_EQ(job.end_ns - job.start_ns, 10);
-  EXPECT_THAT(job.notes, testing::Contains(HasSubstr("drawn from its own start")));
+  EXPECT_THAT(job.notes, Contains(HasSubstr("drawn from its own start")));
 }
 
 TEST(JobTimeline, NamesAreHeldToTheirBytes) {
@@ -437,11 +412,8 @@ TEST(FlameTree, CallsAreSummedByWhatTheyWereCalledFrom) {
     builder.op("aten::addmm", at + 600, 40);
     builder.kernel("gemm", at + 500, 200, step + 1);
   }
-  builder.event(Category::kPython, "<built-in method copy_ of Tensor object at 0x7fd0>", 0, 5, 0,
-                kNoCorrelation);
-  builder.trace.events.thread.back() = builder.thread("1000", "2");
-  builder.event(Category::kPython, "<built-in method copy_ of Tensor object at 0x8000>", 10, 7,
-                builder.thread("1000", "2"));
+  builder.python("<built-in method copy_ of Tensor object at 0x7fd0>", 0, 5, "2");
+  builder.python("<built-in method copy_ of Tensor object at 0x8000>", 10, 7, "2");
   builder.event(Category::kOther, "PyTorch Profiler (0)", 0, 5000, builder.thread("1000", "1"));
   builder.kernel("of an earlier launch", 0, 30);
   const RankTimeline timeline = rank_timeline(builder.trace, {});
@@ -451,20 +423,17 @@ TEST(FlameTree, CallsAreSummedByWhatTheyWereCalledFrom) {
                   "ProfilerStep > aten::linear > aten::addmm 500/400 x2",
                   "ProfilerStep > aten::linear > aten::addmm > cudaLaunchKernel 40/400 x2",
                   "ProfilerStep > aten::addmm 80/0 x2", "<built-in method copy_ of Tensor object> 12/0 x2"));
-  EXPECT_EQ(timeline.stacks.elsewhere_ns, 30);
-  EXPECT_EQ(timeline.stacks.left_out, 0U);
+  EXPECT_EQ(std::tuple(timeline.stacks.elsewhere_ns, timeline.stacks.left_out), std::tuple(30, 0U));
   EXPECT_THAT(timeline.modules.nodes, IsEmpty());
 }
 
 TEST(FlameTree, WhatGoesOnAfterAFunctionIsNotInIt) {
   TraceBuilder builder;
-  const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");
-  builder.event(Category::kPython, "main", 0, 1000, host);
-  builder.event(Category::kPython, "profiler.step", 100, 20, host);
+  builder.python("main", 0, 1000);
+  builder.python("profiler.step", 100, 20);
   builder.step(1, 110, 800);  // begins in the function, and outlives it
   builder.op("aten::mm", 200, 50);
-  builder.runtime("cudaLaunchKernel", 220, 35, 1);
-  builder.kernel("gemm", 300, 80, 1);
+  builder.launch(220, 35, "gemm", 300, 80, 1);
   EXPECT_THAT(nodes_of(rank_timeline(builder.trace, {}).stacks),
               testing::UnorderedElementsAre("main 1000/80 x1", "main > profiler.step 20/0 x1",
                                             "main > ProfilerStep 800/80 x1",
@@ -474,13 +443,11 @@ TEST(FlameTree, WhatGoesOnAfterAFunctionIsNotInIt) {
 
 TEST(FlameTree, ModulesHaveTheTimesOfTheAnalysis) {
   TraceBuilder builder;
-  const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");
-  builder.event(Category::kPython, "train.py(3): main", 0, 1000, host);
-  builder.event(Category::kPython, "nn.Module: Net_0", 100, 500, host);
-  builder.event(Category::kPython, "nn.Module: Linear_0", 200, 100, host);
+  builder.python("train.py(3): main", 0, 1000);
+  builder.python("nn.Module: Net_0", 100, 500);
+  builder.python("nn.Module: Linear_0", 200, 100);
   builder.op("aten::addmm", 210, 50);
-  builder.runtime("cudaLaunchKernel", 220, 20, 1);
-  builder.kernel("gemm", 300, 80, 1);
+  builder.launch(220, 20, "gemm", 300, 80, 1);
   builder.kernel("of no launch", 500, 7);
   const FlameTree modules = rank_timeline(builder.trace, {}).modules;
   EXPECT_THAT(nodes_of(modules), ElementsAre("Net_0 500/80 x1", "Net_0 > Linear_0 100/80 x1"));
@@ -538,9 +505,7 @@ Trace extreme_trace() {
   builder.trace.memory.push_back({0, 1, 0, 512, 7, kLeast, 7});
   for (int i = 0; i < 12; ++i) builder.op("aten::mm", -kFar + i, kFar - i, i);
   for (int i = 0; i < 12; ++i) builder.op("aten::add", -kFar + 20, kFar - 100, i, "2");
-  for (const std::int64_t duration : {kFar, std::int64_t{0}})
-    builder.event(Category::kPython, "a.py(1): f", -kFar, duration,
-                  builder.thread(TraceBuilder::kHostPid, "1"));
+  for (const std::int64_t duration : {kFar, std::int64_t{0}}) builder.python("a.py(1): f", -kFar, duration);
   return std::move(builder.trace);
 }
 
@@ -548,12 +513,9 @@ Trace extreme_trace() {
 TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
   const Trace trace = extreme_trace();
   for (const char* name : {"idle", "launch", "queue", "memory", "overlap"}) {
-    AnalysisOptions options;
-    options.top = 0;
-    for (const char* flag : {"each", "series"}) options.set(flag, "");
-    const ResultView view = view_analysis(name, trace, options);
-    EXPECT_FALSE(view.result.tables.empty()) << name;
-    for (const Headline& headline : view.result.headlines)
+    const AnalysisResult result = run_analysis(name, trace, {{"each", ""}, {"series", ""}}, 0);
+    EXPECT_FALSE(result.tables.empty()) << name;
+    for (const Headline& headline : result.headlines)
       EXPECT_FALSE(std::isnan(headline.value)) << name << " " << headline.metric;
   }
 }
@@ -601,10 +563,10 @@ TEST(ExtremeValues, OptionsBeyondAllTimes) {
   TraceBuilder builder;
   builder.kernel("a", 0, 1);
   builder.kernel("b", 5, 1);
-  EXPECT_EQ(view_analysis("idle", builder.trace, option("threshold", "1e300s"))
-                .integer("streams", 0, "kernel_wait_gaps"),
+  EXPECT_EQ(integer(run_analysis("idle", builder.trace, {{"threshold", "1e300s"}}), "streams", 0,
+                    "kernel_wait_gaps"),
             1);
-  EXPECT_FALSE(view_analysis("launch", builder.trace, option("call-cutoff", "1e300s")).result.tables.empty());
+  EXPECT_FALSE(run_analysis("launch", builder.trace, {{"call-cutoff", "1e300s"}}).tables.empty());
 }
 
 }  // namespace

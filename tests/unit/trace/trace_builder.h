@@ -11,6 +11,8 @@ namespace headroom::trace {
 // The library has a class of the same name, so a separate namespace avoids an ODR violation.
 inline namespace by_hand {
 
+constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs;
+
 /// Builds a Trace as a reader would from a Kineto file. Times in ns. Returned references are valid until the
 /// next call: `builder.kernel("gemm", 10, 5).grid[0] = 80;`
 class TraceBuilder {
@@ -76,6 +78,13 @@ class TraceBuilder {
                         std::int64_t correlation = kNoCorrelation, const std::string& tid = "1") {
     return event(Category::kRuntime, name, start_ns, duration_ns, thread(kHostPid, tid, "CPU"), correlation);
   }
+  /// A kernel and the call that launches it.
+  GpuDetail& launch(std::int64_t call_ns, std::int64_t call_duration_ns, const std::string& name,
+                    std::int64_t start_ns, std::int64_t duration_ns, std::int64_t correlation,
+                    std::int32_t device = 0, std::int64_t stream = 7) {
+    runtime("cudaLaunchKernel", call_ns, call_duration_ns, correlation);
+    return kernel(name, start_ns, duration_ns, correlation, device, stream);
+  }
   OpDetail& op(const std::string& name, std::int64_t start_ns, std::int64_t duration_ns,
                std::int64_t external_id = -1, const std::string& tid = "1") {
     return with_op_detail(Category::kCpuOp, name, start_ns, duration_ns, external_id, tid);
@@ -84,13 +93,18 @@ class TraceBuilder {
                        std::int64_t external_id = -1, const std::string& tid = "1") {
     return with_op_detail(Category::kUserAnnotation, name, start_ns, duration_ns, external_id, tid);
   }
+  std::uint32_t python(const std::string& name, std::int64_t start_ns, std::int64_t duration_ns,
+                       const std::string& tid = "1") {
+    return event(Category::kPython, name, start_ns, duration_ns, thread(kHostPid, tid));
+  }
   void step(std::int64_t number, std::int64_t start_ns, std::int64_t duration_ns) {
     annotation("ProfilerStep#" + std::to_string(number), start_ns, duration_ns);
   }
 
   SyncDetail& sync(const std::string& kind, std::int64_t start_ns, std::int64_t duration_ns,
                    std::int64_t correlation = kNoCorrelation, std::int32_t device = 0,
-                   std::int64_t stream = -1) {
+                   std::int64_t stream = -1, std::int64_t wait_on_stream = -1,
+                   std::int64_t wait_on_record = -1) {
     const std::uint32_t row = event(Category::kGpuSync, kind, start_ns, duration_ns,
                                     thread(std::to_string(device), std::to_string(stream)), correlation);
     trace.events.detail[row] = static_cast<std::uint32_t>(trace.syncs.size());
@@ -99,6 +113,8 @@ class TraceBuilder {
     detail.kind = trace.names.intern(kind);
     detail.device = device;
     detail.stream = stream;
+    detail.wait_on_stream = wait_on_stream;
+    detail.wait_on_event_record_correlation = wait_on_record;
     return detail;
   }
 

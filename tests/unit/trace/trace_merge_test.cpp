@@ -181,8 +181,7 @@ TEST_F(TraceMerge, ArrowsJoinTwoRanksEach) {
     EXPECT_TRUE(from.is_start && !to.is_start);
     EXPECT_EQ(from.id, to.id);
     EXPECT_EQ(trace.threads[from.thread].pid, "10000000");
-    EXPECT_EQ(trace.threads[to.thread].pid, "0");
-    EXPECT_EQ(trace.threads[to.thread].tid, "20");
+    EXPECT_EQ(std::tuple(trace.threads[to.thread].pid, trace.threads[to.thread].tid), std::tuple("0", "20"));
   }
 }
 

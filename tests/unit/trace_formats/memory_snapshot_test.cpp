@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include <gmock/gmock.h>
-
-#include <map>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "../trace/result_view.h"
+#include "../trace/analysis_run.h"
 #include "format_files.h"
 #include "headroom/files/byte_source.h"
 #include "headroom_trace/formats/pickle.h"
@@ -19,7 +12,6 @@ namespace headroom::trace {
 namespace {
 
 using readers::Pickle;
-using testing::HasSubstr;
 
 constexpr std::int64_t kMiB = 1 << 20;
 
@@ -32,14 +24,11 @@ TEST(MemorySnapshot, TheHistoryGivesThePeakAndWhatWasReserved) {
     const MemoryHistory history = memory_history(trace);
     ASSERT_EQ(history.devices.size(), 2U);
     const DeviceMemory& memory = history.devices[0];
-    EXPECT_EQ(memory.device_type, 1);
-    EXPECT_EQ(memory.device, 0);
-    EXPECT_EQ(memory.allocations, 4U);
-    EXPECT_EQ(memory.frees, 2U);
+    EXPECT_EQ(std::tuple(memory.device_type, memory.device, memory.allocations, memory.frees),
+              std::tuple(1, 0, 4U, 2U));
     // 2 MiB from before the history, then 6, 8 and 4 MiB, of which the first was freed before the last came.
-    EXPECT_TRUE(memory.is_total_known);
-    EXPECT_EQ(memory.peak_allocated_bytes, 16 * kMiB);
-    EXPECT_EQ(memory.peak_allocated_at_ns, 1'700'000'000'000'002'000);
+    EXPECT_EQ(std::tuple(memory.is_total_known, memory.peak_allocated_bytes, memory.peak_allocated_at_ns),
+              std::tuple(true, 16 * kMiB, 1'700'000'000'000'002'000));
     EXPECT_EQ(memory.peak_reserved_bytes, 24 * kMiB);
     EXPECT_EQ(trace.memory[0].total_allocated, 2 * kMiB);
     EXPECT_EQ(trace.memory[1].total_allocated, 8 * kMiB);
@@ -51,67 +40,69 @@ TEST(MemorySnapshot, TheHistoryGivesThePeakAndWhatWasReserved) {
 
 TEST(MemorySnapshot, MemoryShowsIt) {
   const Trace trace = read(format_path("snapshot_protocol5.pickle"));
-  const ResultView view = view_analysis("memory", trace);
-  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 16 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "peak_reserved_bytes"), 24 * kMiB);
+  const AnalysisResult result = run_analysis("memory", trace);
+  expect_row(result, "allocators", 0,
+             {{"peak_allocated_bytes", 16 * kMiB}, {"peak_reserved_bytes", 24 * kMiB}});
 }
 
 constexpr const char* kLinear = "/venv/site-packages/torch/nn/modules/linear.py(114): forward";
 
 TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
   for (const char* name : {"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"}) {
-    const ResultView view = view_analysis("memory", read(format_path(name)));
+    const AnalysisResult result = run_analysis("memory", read(format_path(name)));
     // Device 0: 6 and 8 MiB of one line, and the weights from before the history; device 1: blocks held.
-    ASSERT_EQ(view.rows("peak_stacks"), 3U);
-    EXPECT_EQ(view.text("peak_stacks", 0, "line"), "train.py(12): forward");
-    EXPECT_EQ(view.integer("peak_stacks", 0, "bytes"), 14 * kMiB);
-    EXPECT_EQ(view.integer("peak_stacks", 0, "allocations"), 2);
-    EXPECT_DOUBLE_EQ(view.number("peak_stacks", 0, "share"), 14.0 / 16);
-    EXPECT_EQ(view.integer("peak_stacks", 0, "first_ns"), 1'700'000'000'000'000'000);
-    EXPECT_EQ(view.integer("peak_stacks", 0, "last_ns"), 1'700'000'000'000'002'000);
-    ASSERT_EQ(view.result.answer.size(), 4U);
-    EXPECT_EQ(view.result.answer[0],
+    ASSERT_EQ(row_count(result, "peak_stacks"), 3U);
+    expect_row(result, "peak_stacks", 0,
+               {{"line", "train.py(12): forward"},
+                {"bytes", 14 * kMiB},
+                {"allocations", 2},
+                {"share", 14.0 / 16},
+                {"first_ns", 1'700'000'000'000'000'000},
+                {"last_ns", 1'700'000'000'000'002'000}});
+    ASSERT_EQ(result.answer.size(), 4U);
+    EXPECT_EQ(result.answer[0],
               "CUDA 0: 16 MiB allocated at the peak, 24 MiB reserved; 6 MiB held at the end");
-    EXPECT_EQ(view.result.answer[2], "of the peak 16 MiB, 14 MiB (87.5 %): train.py(12): forward");
-    EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
+    EXPECT_EQ(result.answer[2], "of the peak 16 MiB, 14 MiB (87.5 %): train.py(12): forward");
+    EXPECT_EQ(text(result, "peak_stacks", 0, "stack"),
               std::string(kLinear) + ";train.py(12): forward;train.py(41): main");
-    EXPECT_EQ(view.text("peak_stacks", 1, "line"), "model.py(3): __init__");
-    EXPECT_EQ(view.integer("peak_stacks", 1, "bytes"), 2 * kMiB);
-    EXPECT_EQ(view.text("peak_stacks", 2, "device"), "1");
-    EXPECT_EQ(view.integer("peak_stacks", 2, "bytes"), 3 * kMiB);
+    expect_row(result, "peak_stacks", 1, {{"line", "model.py(3): __init__"}, {"bytes", 2 * kMiB}});
+    expect_row(result, "peak_stacks", 2, {{"device", "1"}, {"bytes", 3 * kMiB}});
   }
 }
 
 TEST(MemorySnapshot, WhatIsNeverFreedIsSaidByItsLine) {
-  const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol5.pickle")));
-  ASSERT_EQ(view.rows("leaks"), 3U);
-  EXPECT_EQ(view.text("leaks", 0, "line"), "train.py(20): loss");
-  EXPECT_EQ(view.integer("leaks", 0, "bytes"), 4 * kMiB);
-  EXPECT_EQ(view.integer("leaks", 0, "first_ns"), 1'700'000'000'000'005'000);
-  EXPECT_DOUBLE_EQ(view.number("leaks", 0, "share"), 4.0 / 6);
-  EXPECT_EQ(view.text("leaks", 1, "line"), "model.py(3): __init__");
+  const AnalysisResult result = run_analysis("memory", read(format_path("snapshot_protocol5.pickle")));
+  ASSERT_EQ(row_count(result, "leaks"), 3U);
+  expect_row(result, "leaks", 0,
+             {{"line", "train.py(20): loss"},
+              {"bytes", 4 * kMiB},
+              {"first_ns", 1'700'000'000'000'005'000},
+              {"share", 4.0 / 6}});
+  EXPECT_EQ(text(result, "leaks", 1, "line"), "model.py(3): __init__");
 }
 
 TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
   const Trace trace = read(format_path("snapshot_protocol5.pickle"));
-  const ResultView view = view_analysis("memory", trace);
-  ASSERT_EQ(view.rows("pools"), 2U);
+  const AnalysisResult result = run_analysis("memory", trace);
+  ASSERT_EQ(row_count(result, "pools"), 2U);
   // 6 and 4 MiB free between 2, 4 and (awaiting their free) 8 in use.
-  EXPECT_EQ(view.integer("pools", 0, "segments"), 2);
-  EXPECT_EQ(view.integer("pools", 0, "reserved_bytes"), 24 * kMiB);
-  EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 14 * kMiB);
-  EXPECT_EQ(view.integer("pools", 0, "waiting_bytes"), 8 * kMiB);
-  EXPECT_EQ(view.integer("pools", 0, "inactive_split_bytes"), 10 * kMiB);
-  EXPECT_EQ(view.integer("pools", 0, "free_whole_bytes"), 0);
-  EXPECT_EQ(view.integer("pools", 0, "largest_free_bytes"), 6 * kMiB);
-  EXPECT_DOUBLE_EQ(view.number("pools", 0, "fragmentation"), 0.4);
-  EXPECT_EQ(view.integer("pools", 1, "rounding_bytes"), 1 * kMiB);
-  EXPECT_TRUE(view.notes("CUDA 0: 10 MiB of 24 MiB reserved are free in partly used segments"));
+  expect_row(result, "pools", 0,
+             {{"segments", 2},
+              {"reserved_bytes", 24 * kMiB},
+              {"active_bytes", 14 * kMiB},
+              {"waiting_bytes", 8 * kMiB},
+              {"inactive_split_bytes", 10 * kMiB},
+              {"free_whole_bytes", 0},
+              {"largest_free_bytes", 6 * kMiB},
+              {"fragmentation", 0.4}});
+  EXPECT_EQ(integer(result, "pools", 1, "rounding_bytes"), 1 * kMiB);
+  EXPECT_THAT(result.notes,
+              Contains(HasSubstr("CUDA 0: 10 MiB of 24 MiB reserved are free in partly used segments")));
 }
 
 TEST(MemorySnapshot, WhatFoundNoMemoryIsSaid) {
-  const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol2.pickle")));
-  EXPECT_EQ(view.result.answer.at(3),
+  const AnalysisResult result = run_analysis("memory", read(format_path("snapshot_protocol2.pickle")));
+  EXPECT_EQ(result.answer.at(3),
             "CUDA 0 was out of memory for 14 MiB at train.py(20): loss: the device had 5 MiB free; of the 24 "
             "MiB reserved at the end 10 MiB are free, 6 MiB in one block; memory is fragmented (try "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)");
@@ -124,10 +115,10 @@ TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
                           [&](std::string_view part) { text += part; });
   const Trace again = read_text(text, "again.json");
   for (const char* table : {"allocators", "peak_stacks", "leaks", "pools"}) {
-    EXPECT_EQ(view_analysis("memory", trace).table(table).rows,
-              view_analysis("memory", again).table(table).rows);
+    EXPECT_EQ(table_of(run_analysis("memory", trace), table).rows,
+              table_of(run_analysis("memory", again), table).rows);
   }
-  EXPECT_EQ(view_analysis("memory", trace).result.answer, view_analysis("memory", again).result.answer);
+  EXPECT_EQ(run_analysis("memory", trace).answer, run_analysis("memory", again).answer);
 }
 
 /// Writes Python's pickle protocol 2.
@@ -218,39 +209,32 @@ SnapshotText with_blocks_from_before(int kept, int freed) {
   return snapshot;
 }
 
-std::int64_t sum_of(const ResultView& view, const char* table) {
-  std::int64_t sum = 0;
-  for (std::size_t row = 0; row < view.rows(table); ++row) sum += view.integer(table, row, "bytes");
-  return sum;
-}
-
 TEST(MemorySnapshot, BlocksFromBeforeTheHistoryCount) {
-  const ResultView view = view_analysis("memory", with_blocks_from_before(4, 6).trace());
-  EXPECT_EQ(view.integer("allocators", 0, "allocations"), 12);
-  EXPECT_EQ(view.integer("allocators", 0, "frees"), 6);
-  EXPECT_EQ(view.integer("allocators", 0, "allocated_bytes"), 12 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "held_before_bytes"), 10 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), 6 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 10 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "unused_at_peak_bytes"), 2 * kMiB);
-  EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 6 * kMiB);
+  const AnalysisResult result = run_analysis("memory", with_blocks_from_before(4, 6).trace());
+  expect_row(result, "allocators", 0,
+             {{"allocations", 12},
+              {"frees", 6},
+              {"allocated_bytes", 12 * kMiB},
+              {"held_before_bytes", 10 * kMiB},
+              {"left_bytes", 6 * kMiB},
+              {"peak_allocated_bytes", 10 * kMiB},
+              {"unused_at_peak_bytes", 2 * kMiB}});
+  EXPECT_EQ(integer(result, "pools", 0, "active_bytes"), 6 * kMiB);
   // Time and place of their allocation are unknown; a free's stack does not count.
-  ASSERT_EQ(view.rows("peak_stacks"), 1U);
-  EXPECT_EQ(view.text("peak_stacks", 0, "line"), "allocated before the file begins");
-  EXPECT_EQ(view.integer("peak_stacks", 0, "bytes"), 10 * kMiB);
-  ASSERT_EQ(view.rows("leaks"), 3U);
-  EXPECT_EQ(view.text("leaks", 2, "line"), "allocated before the file begins");
-  EXPECT_EQ(view.integer("leaks", 2, "bytes"), 4 * kMiB);
-  EXPECT_TRUE(view.is_nothing("leaks", 2, "first_ns"));
-  EXPECT_EQ(sum_of(view, "leaks"), 6 * kMiB);
+  ASSERT_EQ(row_count(result, "peak_stacks"), 1U);
+  expect_row(result, "peak_stacks", 0, {{"line", "allocated before the file begins"}, {"bytes", 10 * kMiB}});
+  ASSERT_EQ(row_count(result, "leaks"), 3U);
+  expect_row(result, "leaks", 2,
+             {{"line", "allocated before the file begins"}, {"bytes", 4 * kMiB}, {"first_ns", Cell{}}});
+  EXPECT_EQ(column_sum(result, "leaks", "bytes"), 6 * kMiB);
 }
 
 TEST(MemorySnapshot, AHistoryThatBeginsWithFreesLeavesNothingBelowZero) {
-  const ResultView view = view_analysis("memory", with_blocks_from_before(0, 10).trace());
-  EXPECT_EQ(view.integer("allocators", 0, "held_before_bytes"), 10 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), 2 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 10 * kMiB);
-  EXPECT_EQ(sum_of(view, "leaks"), 2 * kMiB);
+  const AnalysisResult result = run_analysis("memory", with_blocks_from_before(0, 10).trace());
+  expect_row(
+      result, "allocators", 0,
+      {{"held_before_bytes", 10 * kMiB}, {"left_bytes", 2 * kMiB}, {"peak_allocated_bytes", 10 * kMiB}});
+  EXPECT_EQ(column_sum(result, "leaks", "bytes"), 2 * kMiB);
 }
 
 TEST(MemorySnapshot, AnAddressOfBeforeMayBeGivenOutAgain) {
@@ -260,12 +244,10 @@ TEST(MemorySnapshot, AnAddressOfBeforeMayBeGivenOutAgain) {
   snapshot.holds(1000, 3 * kMiB, 10);
   snapshot.happens("free_requested", 2000, 2 * kMiB);
   snapshot.holds(2000, 2 * kMiB, 0, "active_pending_free");
-  const ResultView view = view_analysis("memory", snapshot.trace());
-  EXPECT_EQ(view.integer("allocators", 0, "held_before_bytes"), 7 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), 3 * kMiB);
-  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 7 * kMiB);
-  EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 5 * kMiB);
-  EXPECT_EQ(view.integer("pools", 0, "waiting_bytes"), 2 * kMiB);
+  const AnalysisResult result = run_analysis("memory", snapshot.trace());
+  expect_row(result, "allocators", 0,
+             {{"held_before_bytes", 7 * kMiB}, {"left_bytes", 3 * kMiB}, {"peak_allocated_bytes", 7 * kMiB}});
+  expect_row(result, "pools", 0, {{"active_bytes", 5 * kMiB}, {"waiting_bytes", 2 * kMiB}});
 }
 
 TEST(MemorySnapshot, AnyEndOfAHistoryGivesTablesThatAgree) {
@@ -298,17 +280,18 @@ TEST(MemorySnapshot, AnyEndOfAHistoryGivesTablesThatAgree) {
     }
     for (const auto& [address, block] : held) snapshot.holds(address, block.first, block.second);
     snapshot.holds(9999, 77 * kMiB, 0, "inactive");
-    const ResultView view = view_analysis("memory", snapshot.trace());
-    const auto held_before = view.is_nothing("allocators", 0, "held_before_bytes")
+    const AnalysisResult result = run_analysis("memory", snapshot.trace());
+    const auto held_before = is_nothing(result, "allocators", 0, "held_before_bytes")
                                  ? 0
-                                 : view.integer("allocators", 0, "held_before_bytes");
+                                 : integer(result, "allocators", 0, "held_before_bytes");
     EXPECT_EQ(held_before, before);
-    EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), total);
-    EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), peak);
-    EXPECT_EQ(view.integer("allocators", 0, "unused_at_peak_bytes"), snapshot.reserved - peak);
-    EXPECT_EQ(view.integer("pools", 0, "active_bytes"), total);
-    EXPECT_EQ(sum_of(view, "peak_stacks"), peak);
-    EXPECT_EQ(sum_of(view, "leaks"), total);
+    expect_row(result, "allocators", 0,
+               {{"left_bytes", total},
+                {"peak_allocated_bytes", peak},
+                {"unused_at_peak_bytes", snapshot.reserved - peak}});
+    EXPECT_EQ(integer(result, "pools", 0, "active_bytes"), total);
+    EXPECT_EQ(column_sum(result, "peak_stacks", "bytes"), peak);
+    EXPECT_EQ(column_sum(result, "leaks", "bytes"), total);
   }
 }
 
@@ -317,16 +300,14 @@ TEST(MemorySnapshot, ItsSummaryIsAboutMemory) {
   ReadOptions options;
   options.needs = Needs::kGpuWork;  // as for a large file
   const Trace trace = read_text(bytes, "snapshot.pickle", options);
-  const ResultView view = view_analysis("summary", trace);
-  ASSERT_FALSE(view.result.answer.empty());
-  EXPECT_EQ(view.result.answer[0],
-            "CUDA 0: 10 MiB allocated at the peak, 12 MiB reserved; 6 MiB held at the end");
-  EXPECT_EQ(view.rows("leaks"), 3U);
-  EXPECT_DOUBLE_EQ(view.headline("peak_allocated_bytes"), static_cast<double>(10 * kMiB));
-  EXPECT_FALSE(view.notes("ProfilerActivity"));
-  EXPECT_FALSE(view.notes("copies"));
-  EXPECT_THAT(view_analysis("findings", trace).result.answer,
-              testing::ElementsAre(HasSubstr("`headroom trace memory`")));
+  const AnalysisResult result = run_analysis("summary", trace);
+  ASSERT_FALSE(result.answer.empty());
+  EXPECT_EQ(result.answer[0], "CUDA 0: 10 MiB allocated at the peak, 12 MiB reserved; 6 MiB held at the end");
+  EXPECT_EQ(row_count(result, "leaks"), 3U);
+  EXPECT_DOUBLE_EQ(headline(result, "peak_allocated_bytes"), static_cast<double>(10 * kMiB));
+  EXPECT_THAT(result.notes, Not(Contains(HasSubstr("ProfilerActivity"))));
+  EXPECT_THAT(result.notes, Not(Contains(HasSubstr("copies"))));
+  EXPECT_THAT(run_analysis("findings", trace).answer, ElementsAre(HasSubstr("`headroom trace memory`")));
 }
 
 template <std::size_t kSize>
