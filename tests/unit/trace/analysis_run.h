@@ -10,6 +10,7 @@
 #include <source_location>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -170,7 +171,8 @@ inline void expect_row(const DataTable& table, std::size_t row,
         (std::holds_alternative<double>(found) || std::holds_alternative<std::int64_t>(found))) {
       EXPECT_DOUBLE_EQ(number(table, row, column), std::get<double>(value));
     } else {
-      EXPECT_EQ(found, value);
+      const Cell::variant &is = found, &should_be = value;  // gtest prints no derived class
+      EXPECT_EQ(is, should_be);
     }
   }
 }
