@@ -17,7 +17,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/analysis.h"
-#include "headroom_trace/collectives/clock_offsets.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/kernel_names.h"

@@ -8,7 +8,6 @@
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/findings/advice.h"
 #include "headroom_trace/findings/findings.h"
-#include "headroom_trace/findings/step_shares.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"

@@ -7,8 +7,8 @@
 
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/columns/name_predicate.h"
 #include "headroom_trace/columns/process_spaces.h"
+#include "headroom_trace/columns/trace_facts.h"
 
 namespace headroom::trace {
 namespace {

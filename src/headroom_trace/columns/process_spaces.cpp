@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "headroom_trace/columns/subset.h"
+#include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
 namespace {

@@ -231,4 +231,7 @@ struct Trace {
 /// The "device" argument, else the process's device, else -1.
 std::int32_t device_of(const Trace& trace, const GpuDetail& work);
 
+/// Keeps all memory events, flows and reader counts.
+Trace subset(const Trace& trace, const std::vector<bool>& is_kept);
+
 }  // namespace headroom::trace

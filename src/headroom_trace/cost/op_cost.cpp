@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "headroom_trace/cost/op_cost.h"
+#include "headroom_trace/cost/roofline.h"
 
 #include <algorithm>
 #include <array>

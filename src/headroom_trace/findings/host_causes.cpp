@@ -13,7 +13,7 @@
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/columns/name_predicate.h"
+#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/launches.h"

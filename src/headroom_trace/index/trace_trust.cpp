@@ -10,7 +10,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom_trace/columns/attribution.h"
-#include "headroom_trace/columns/subset.h"
+#include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
 namespace {

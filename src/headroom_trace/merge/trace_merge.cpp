@@ -16,7 +16,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
-#include "headroom_trace/collectives/clock_offsets.h"
+#include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/json/strict_json.h"
 #include "headroom_trace/readers/event_rewriter.h"

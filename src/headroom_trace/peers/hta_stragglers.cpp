@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "headroom/stats/quantile.h"
-#include "headroom_trace/collectives/clock_offsets.h"
 #include "headroom_trace/collectives/collective_matching.h"
 
 namespace headroom::trace {

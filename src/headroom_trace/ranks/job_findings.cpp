@@ -11,7 +11,6 @@
 
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
-#include "headroom_trace/findings/finding_text.h"
 #include "headroom_trace/findings/findings.h"
 #include "headroom_trace/ranks/lateness.h"
 #include "headroom_trace/ranks/rank_summary.h"

@@ -14,7 +14,7 @@
 
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
-#include "headroom_trace/collectives/clock_offsets.h"
+#include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/ranks/rank_summary.h"
 
 namespace headroom::trace {

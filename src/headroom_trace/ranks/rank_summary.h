@@ -14,7 +14,6 @@
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/critical_path/job_path.h"
 #include "headroom_trace/findings/findings.h"
-#include "headroom_trace/findings/step_shares.h"
 #include "headroom_trace/index/trace_index.h"
 
 namespace headroom::trace {

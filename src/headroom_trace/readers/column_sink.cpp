@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "headroom_trace/json/strict_json.h"
-#include "headroom_trace/readers/event_details.h"
+#include "headroom_trace/readers/event_reader.h"
 #include "headroom_trace/readers/event_sink.h"
 
 namespace headroom::trace::readers {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "headroom/base/text.h"
-#include "headroom_trace/columns/name_predicate.h"
+#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/work/stream_order.h"
 
 namespace headroom::trace {

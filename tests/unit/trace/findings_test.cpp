@@ -3,9 +3,8 @@
 
 #include "analysis_run.h"
 #include "headroom_trace/findings/advice.h"
-#include "headroom_trace/findings/finding_text.h"
 #include "headroom_trace/findings/findings.h"
-#include "headroom_trace/findings/step_shares.h"
+#include "trace_builder.h"
 
 namespace headroom::trace {
 namespace {

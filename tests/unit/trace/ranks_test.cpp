@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "analysis_run.h"
-#include "headroom_trace/collectives/clock_offsets.h"
+#include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/ranks/lateness.h"
 #include "headroom_trace/ranks/rank_summary.h"

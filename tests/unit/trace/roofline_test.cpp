@@ -4,7 +4,8 @@
 #include <set>
 
 #include "analysis_run.h"
-#include "headroom_trace/cost/op_cost.h"
+#include "headroom/base/error.h"
+#include "headroom_trace/analysis.h"
 #include "headroom_trace/cost/roofline.h"
 #include "headroom_trace/readers/read.h"
 
