@@ -55,50 +55,48 @@ std::string json_of_list(std::string_view text) {
 class ChakraReader {
  public:
   explicit ChakraReader(EventSink& events) : events_(events) {}
-  void read(FormatInput& input);
+
+  void read(FormatInput& input) {
+    WireStream stream(input.bytes);
+    constexpr std::uint64_t kReport = 1 << 13;
+    for (std::uint64_t count = 0;; ++count) {
+      const std::uint64_t at = stream.offset();
+      std::uint64_t size = 0;
+      const WireStream::Next next = stream.next_varint(size);
+      if (next == WireStream::Next::kOver) break;
+      const auto bytes = next == WireStream::Next::kField ? stream.take(size) : std::nullopt;
+      if (!bytes) {
+        events_.cut_off(at, next == WireStream::Next::kBroken || size > WireStream::kLargest
+                                ? "expected the length of a node; the rest of the file cannot be read"
+                                : "the file ends inside a node");
+        break;
+      }
+      if (count == 0) continue;  // file description
+      take_node(*bytes, at);
+      if (count % kReport == 0) events_.progress(input.bytes.done(), input.bytes.size());
+    }
+    events_.finish(stream.offset());
+  }
 
  private:
   void take_node(std::string_view bytes, std::uint64_t offset);
-  void take_inputs(std::string_view bytes);
+
+  void take_inputs(std::string_view bytes) {
+    WireMessage message(bytes);
+    const auto add = [&](Argument of, std::string_view list) {
+      if (const std::string json = json_of_list(list); !json.empty()) arguments_.add_json(of, json);
+    };
+    for (WireField field; message.next(field);) {
+      if (field.is_bytes(kShapes)) add(Argument::kDims, field.bytes);
+      if (field.is_bytes(kTypes)) add(Argument::kTypes, field.bytes);
+      if (field.is_bytes(kValues)) add(Argument::kValues, field.bytes);
+    }
+  }
 
   EventSink& events_;
   EventArguments arguments_;
   std::int64_t order_ = 0;
 };
-
-void ChakraReader::read(FormatInput& input) {
-  WireStream stream(input.bytes);
-  constexpr std::uint64_t kReport = 1 << 13;
-  for (std::uint64_t count = 0;; ++count) {
-    const std::uint64_t at = stream.offset();
-    std::uint64_t size = 0;
-    const WireStream::Next next = stream.next_varint(size);
-    if (next == WireStream::Next::kOver) break;
-    const auto bytes = next == WireStream::Next::kField ? stream.take(size) : std::nullopt;
-    if (!bytes) {
-      events_.cut_off(at, next == WireStream::Next::kBroken || size > WireStream::kLargest
-                              ? "expected the length of a node; the rest of the file cannot be read"
-                              : "the file ends inside a node");
-      break;
-    }
-    if (count == 0) continue;  // file description
-    take_node(*bytes, at);
-    if (count % kReport == 0) events_.progress(input.bytes.done(), input.bytes.size());
-  }
-  events_.finish(stream.offset());
-}
-
-void ChakraReader::take_inputs(std::string_view bytes) {
-  WireMessage message(bytes);
-  const auto add = [&](Argument of, std::string_view list) {
-    if (const std::string json = json_of_list(list); !json.empty()) arguments_.add_json(of, json);
-  };
-  for (WireField field; message.next(field);) {
-    if (field.is_bytes(kShapes)) add(Argument::kDims, field.bytes);
-    if (field.is_bytes(kTypes)) add(Argument::kTypes, field.bytes);
-    if (field.is_bytes(kValues)) add(Argument::kValues, field.bytes);
-  }
-}
 
 void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
   std::string_view name;

@@ -34,7 +34,7 @@ class NsightDatabase {
   explicit NsightDatabase(const std::filesystem::path& path);
   explicit NsightDatabase(ByteSource& bytes);
 
-  bool has_table(std::string_view table) const;
+  bool has_table(std::string_view table) const { return std::ranges::find(tables_, table) != tables_.end(); }
   const std::vector<std::string>& tables() const { return tables_; }
 
   /// In order; missing columns are null.
@@ -62,7 +62,14 @@ class NsightDatabase {
   };
 
  private:
-  void prepare();
+  void prepare() {
+    sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+    sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_exec(database_.get(), "PRAGMA cell_size_check=ON", nullptr, nullptr, nullptr);
+    read_tables();
+  }
   void read_tables();
 
   struct Close {
@@ -130,15 +137,6 @@ NsightDatabase::NsightDatabase(ByteSource& bytes) {
   prepare();
 }
 
-void NsightDatabase::prepare() {
-  sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_exec(database_.get(), "PRAGMA cell_size_check=ON", nullptr, nullptr, nullptr);
-  read_tables();
-}
-
 void NsightDatabase::read_tables() {
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(database_.get(), "SELECT name FROM sqlite_master WHERE type='table'", -1, &raw,
@@ -151,10 +149,6 @@ void NsightDatabase::read_tables() {
   }
   sqlite3_finalize(raw);
   if (status != SQLITE_DONE) fail(database_.get(), "its list of tables cannot be read");
-}
-
-bool NsightDatabase::has_table(std::string_view table) const {
-  return std::ranges::find(tables_, table) != tables_.end();
 }
 
 NsightDatabase::Rows::Rows(const NsightDatabase& database, const std::string& table,
@@ -234,11 +228,35 @@ struct HostThread {
 class NsightReader {
  public:
   NsightReader(NsightDatabase& database, EventSink& events) : database_(database), events_(events) {}
-  void read();
+
+  void read() {
+    read_texts();
+    read_devices();
+    read_names();
+    read_kernels();
+    read_graphs();
+    read_copies();
+    read_sets();
+    read_calls();
+    read_syncs();
+    read_ranges();
+  }
 
  private:
+  /// Problems are located by row number.
   template <typename Take>
-  void each_row(const char* table, const std::vector<std::string_view>& columns, Take take);
+  void each_row(const char* table, const std::vector<std::string_view>& columns, Take take) {
+    if (!database_.has_table(table)) return;
+    Rows rows(database_, table, columns);
+    constexpr std::uint64_t kReport = 1 << 13;
+    for (row_ = 0; rows.next();) {
+      if (++row_ % kReport == 0) events_.progress(0, 0);
+      arguments_.clear();
+      take(rows);
+    }
+    if (!rows.damage().empty())
+      events_.cut_off(row_, fmt::format("the table {} is damaged: {}", table, rows.damage()));
+  }
   void read_texts();
   void read_devices();
   void read_kernels();
@@ -249,10 +267,50 @@ class NsightReader {
   void read_syncs();
   void read_ranges();
   void read_names();
-  std::string_view text(std::int64_t id) const;
-  void add_work(Category category, std::string_view name, const Rows& rows);
-  void add_host(Category category, std::string_view name, std::int64_t global, const Rows& rows);
-  bool has_time(const Rows& rows);
+
+  std::string_view text(std::int64_t id) const {
+    const auto found = texts_.find(id);
+    return found == texts_.end() ? std::string_view{} : std::string_view(found->second);
+  }
+
+  /// Columns: start, end, device, stream, correlation.
+  void add_work(Category category, std::string_view name, const Rows& rows) {
+    if (!has_time(rows)) return;
+    const std::string device = std::to_string(rows.whole(2)), stream = std::to_string(rows.whole(3));
+    if (named_.insert(device).second) events_.name_process(device, "CUDA", "GPU " + device);
+    if (named_.insert(device + ' ' + stream).second)
+      events_.name_thread({device, stream}, "stream " + stream);
+    arguments_.add(Argument::kDevice, rows.whole(2));
+    arguments_.add(Argument::kStream, rows.whole(3));
+    if (!rows.is_null(4)) arguments_.add(Argument::kCorrelation, rows.whole(4));
+    events_.add({.category = category,
+                 .name = name,
+                 .place = {device, stream},
+                 .start_ns = rows.whole(0),
+                 .duration_ns = rows.whole(1) - rows.whole(0),
+                 .arguments = arguments_,
+                 .offset = row_});
+  }
+
+  void add_host(Category category, std::string_view name, std::int64_t global, const Rows& rows) {
+    if (!has_time(rows)) return;
+    const HostThread thread(global);
+    events_.add({.category = category,
+                 .name = name,
+                 .place = thread.place(),
+                 .start_ns = rows.whole(0),
+                 .duration_ns = rows.whole(1) - rows.whole(0),
+                 .arguments = arguments_,
+                 .offset = row_});
+  }
+
+  bool has_time(const Rows& rows) {
+    const bool is_sound = !rows.is_null(0) && !rows.is_null(1) && rows.whole(0) >= -kMaxNs &&
+                          rows.whole(0) <= kMaxNs && rows.whole(1) >= rows.whole(0) &&
+                          rows.whole(1) <= kMaxNs;
+    if (!is_sound) events_.skip(row_, "an event with an invalid start or end");
+    return is_sound;
+  }
 
   NsightDatabase& database_;
   EventSink& events_;
@@ -262,42 +320,9 @@ class NsightReader {
   std::uint64_t row_ = 0;
 };
 
-/// Problems are located by row number.
-template <typename Take>
-void NsightReader::each_row(const char* table, const std::vector<std::string_view>& columns, Take take) {
-  if (!database_.has_table(table)) return;
-  Rows rows(database_, table, columns);
-  constexpr std::uint64_t kReport = 1 << 13;
-  for (row_ = 0; rows.next();) {
-    if (++row_ % kReport == 0) events_.progress(0, 0);
-    arguments_.clear();
-    take(rows);
-  }
-  if (!rows.damage().empty())
-    events_.cut_off(row_, fmt::format("the table {} is damaged: {}", table, rows.damage()));
-}
-
-void NsightReader::read() {
-  read_texts();
-  read_devices();
-  read_names();
-  read_kernels();
-  read_graphs();
-  read_copies();
-  read_sets();
-  read_calls();
-  read_syncs();
-  read_ranges();
-}
-
 void NsightReader::read_texts() {
   each_row("StringIds", {"id", "value"},
            [&](const Rows& rows) { texts_.emplace(rows.whole(0), rows.text(1)); });
-}
-
-std::string_view NsightReader::text(std::int64_t id) const {
-  const auto found = texts_.find(id);
-  return found == texts_.end() ? std::string_view{} : std::string_view(found->second);
 }
 
 /// CUDA's device numbers, if known.
@@ -331,31 +356,6 @@ void NsightReader::read_names() {
     if (const std::string_view name = text(rows.whole(1)); !name.empty())
       events_.name_thread(HostThread(rows.whole(0)).place(), name);
   });
-}
-
-bool NsightReader::has_time(const Rows& rows) {
-  const bool is_sound = !rows.is_null(0) && !rows.is_null(1) && rows.whole(0) >= -kMaxNs &&
-                        rows.whole(0) <= kMaxNs && rows.whole(1) >= rows.whole(0) && rows.whole(1) <= kMaxNs;
-  if (!is_sound) events_.skip(row_, "an event with an invalid start or end");
-  return is_sound;
-}
-
-/// Columns: start, end, device, stream, correlation.
-void NsightReader::add_work(Category category, std::string_view name, const Rows& rows) {
-  if (!has_time(rows)) return;
-  const std::string device = std::to_string(rows.whole(2)), stream = std::to_string(rows.whole(3));
-  if (named_.insert(device).second) events_.name_process(device, "CUDA", "GPU " + device);
-  if (named_.insert(device + ' ' + stream).second) events_.name_thread({device, stream}, "stream " + stream);
-  arguments_.add(Argument::kDevice, rows.whole(2));
-  arguments_.add(Argument::kStream, rows.whole(3));
-  if (!rows.is_null(4)) arguments_.add(Argument::kCorrelation, rows.whole(4));
-  events_.add({.category = category,
-               .name = name,
-               .place = {device, stream},
-               .start_ns = rows.whole(0),
-               .duration_ns = rows.whole(1) - rows.whole(0),
-               .arguments = arguments_,
-               .offset = row_});
 }
 
 void NsightReader::read_kernels() {
@@ -408,18 +408,6 @@ void NsightReader::read_sets() {
         add_work(Category::kGpuMemset,
                  rows.is_null(6) ? "Memset" : fmt::format("Memset ({})", memory_kind(rows.whole(6))), rows);
       });
-}
-
-void NsightReader::add_host(Category category, std::string_view name, std::int64_t global, const Rows& rows) {
-  if (!has_time(rows)) return;
-  const HostThread thread(global);
-  events_.add({.category = category,
-               .name = name,
-               .place = thread.place(),
-               .start_ns = rows.whole(0),
-               .duration_ns = rows.whole(1) - rows.whole(0),
-               .arguments = arguments_,
-               .offset = row_});
 }
 
 /// Names end with a version: cudaLaunchKernel_v7000.

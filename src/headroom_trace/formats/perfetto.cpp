@@ -34,50 +34,6 @@
 namespace headroom::trace::readers {
 namespace {
 
-struct PerfettoTrack {
-  std::string pid, tid, process_name, process_labels, thread_name;
-  std::int64_t device = -1, stream = -1;  ///< by name
-};
-
-class PerfettoTracks {
- public:
-  /// Later descriptors of a track add to it.
-  void describe(std::string_view descriptor);
-  const PerfettoTrack& find(std::uint64_t uuid, bool& is_new);
-
- private:
-  /// Kept small: Kineto has a track per event.
-  struct Description {
-    std::uint64_t uuid = 0, parent = 0;
-    NameId name = kNoName;
-    std::uint32_t owner = kNone;  ///< row of owners_
-    std::uint32_t found = kNone;  ///< row of found_
-    bool has_parent = false;
-  };
-  struct Owner {
-    bool is_process = false, is_thread = false;
-    std::int64_t pid = 0, tid = 0;
-    std::string process_name, process_labels, thread_name;
-  };
-  void read_process(std::string_view bytes, std::string_view track_name, Owner& owner);
-  void read_thread(std::string_view bytes, Owner& owner);
-  Description& description(std::uint64_t uuid);
-  const Description* description_of(std::uint64_t uuid) const;
-  std::size_t slot_of(std::uint64_t uuid) const;
-  std::string_view name_of(const Description& one) const;
-  const Description* owner_of(const Description* own, bool& is_of_thread) const;
-  PerfettoTrack resolve(std::uint64_t uuid, const Description* own, const Description* owner,
-                        bool is_of_thread) const;
-
-  Names names_;
-  std::vector<Description> descriptions_;
-  std::vector<std::uint32_t> slots_;  ///< open addressing; kNone: free
-  std::vector<Owner> owners_;
-  std::unordered_map<std::int64_t, std::uint32_t> processes_;  ///< rows of owners_ by pid
-  std::deque<PerfettoTrack> found_;
-  std::unordered_map<std::uint64_t, std::uint32_t> found_rows_;  ///< without a descriptor
-};
-
 // TrackDescriptor.
 constexpr std::uint32_t kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParent = 5, kStaticName = 10;
 // ProcessDescriptor, ThreadDescriptor.
@@ -96,165 +52,196 @@ std::int64_t number_in_brackets(std::string_view text, std::string_view word) {
   return number;
 }
 
-std::size_t PerfettoTracks::slot_of(std::uint64_t uuid) const {
-  std::size_t slot = static_cast<std::size_t>(uuid * 0x9e3779b97f4a7c15U >> 20) & (slots_.size() - 1);
-  while (slots_[slot] != kNone && descriptions_[slots_[slot]].uuid != uuid)
-    slot = (slot + 1) & (slots_.size() - 1);
-  return slot;
-}
+struct PerfettoTrack {
+  std::string pid, tid, process_name, process_labels, thread_name;
+  std::int64_t device = -1, stream = -1;  ///< by name
+};
 
-const PerfettoTracks::Description* PerfettoTracks::description_of(std::uint64_t uuid) const {
-  if (slots_.empty()) return nullptr;
-  const std::uint32_t row = slots_[slot_of(uuid)];
-  return row == kNone ? nullptr : &descriptions_[row];
-}
-
-PerfettoTracks::Description& PerfettoTracks::description(std::uint64_t uuid) {
-  constexpr std::size_t kFew = 64;
-  if (2 * descriptions_.size() >= slots_.size()) {
-    slots_.assign(std::max(kFew, 4 * descriptions_.size()), kNone);
-    slots_.resize(std::bit_ceil(slots_.size()), kNone);
-    for (std::uint32_t row = 0; row < descriptions_.size(); ++row)
-      slots_[slot_of(descriptions_[row].uuid)] = row;
-  }
-  std::uint32_t& row = slots_[slot_of(uuid)];
-  if (row == kNone) {
-    row = static_cast<std::uint32_t>(descriptions_.size());
-    descriptions_.push_back({.uuid = uuid});
-  }
-  return descriptions_[row];
-}
-
-void PerfettoTracks::read_process(std::string_view bytes, std::string_view track_name, Owner& owner) {
-  WireMessage message(bytes);
-  owner.is_process = true;
-  for (WireField field; message.next(field);) {
-    if (field.is_varint(kPid)) owner.pid = field.whole();
-    if (field.is_bytes(kProcessName)) owner.process_name = field.bytes;
-    if (field.is_bytes(kProcessLabels)) {
-      if (!owner.process_labels.empty()) owner.process_labels += ", ";
-      owner.process_labels += field.bytes;
+class PerfettoTracks {
+ public:
+  /// Later descriptors of a track add to it.
+  void describe(std::string_view descriptor) {
+    std::uint64_t uuid = 0;
+    std::string_view process, thread, name;
+    std::uint64_t parent = 0;
+    bool has_parent = false;
+    WireMessage fields(descriptor);
+    for (WireField field; fields.next(field);) {
+      if (field.is_varint(kUuid)) uuid = field.value;
+      if (field.is_bytes(kTrackName) || field.is_bytes(kStaticName)) name = field.bytes;
+      if (field.is_bytes(kProcess)) process = field.bytes;
+      if (field.is_bytes(kThread)) thread = field.bytes;
+      if (field.is_varint(kParent)) {
+        parent = field.value;
+        has_parent = true;
+      }
+    }
+    Description& one = description(uuid);
+    one.found = kNone;
+    if (!name.empty()) one.name = names_.intern(name);
+    if (has_parent) {
+      one.parent = parent;
+      one.has_parent = true;
+    }
+    if (process.empty() && thread.empty()) return;
+    if (one.owner == kNone) {
+      one.owner = static_cast<std::uint32_t>(owners_.size());
+      owners_.emplace_back();
+    }
+    Owner& owner = owners_[one.owner];
+    if (!thread.empty()) read_thread(thread, owner);
+    if (!process.empty()) {
+      read_process(process, name_of(one), owner);
+      processes_[owner.pid] = one.owner;
     }
   }
-  // Kineto names a process track "python [GPU 0]" and its process "python".
-  const std::string_view process = owner.process_name;
-  if (owner.process_labels.empty() && !process.empty() && track_name.starts_with(process) &&
-      track_name.substr(process.size()).starts_with(" [") && track_name.ends_with("]"))
-    owner.process_labels = track_name.substr(process.size() + 2, track_name.size() - process.size() - 3);
-  if (owner.process_name.empty()) owner.process_name = track_name;
-}
 
-void PerfettoTracks::read_thread(std::string_view bytes, Owner& owner) {
-  WireMessage message(bytes);
-  owner.is_thread = true;
-  for (WireField field; message.next(field);) {
-    if (field.is_varint(kPid)) owner.pid = field.whole();
-    if (field.is_varint(kTid)) owner.tid = field.whole();
-    if (field.is_bytes(kThreadName)) owner.thread_name = field.bytes;
-  }
-}
-
-void PerfettoTracks::describe(std::string_view descriptor) {
-  std::uint64_t uuid = 0;
-  std::string_view process, thread, name;
-  std::uint64_t parent = 0;
-  bool has_parent = false;
-  WireMessage fields(descriptor);
-  for (WireField field; fields.next(field);) {
-    if (field.is_varint(kUuid)) uuid = field.value;
-    if (field.is_bytes(kTrackName) || field.is_bytes(kStaticName)) name = field.bytes;
-    if (field.is_bytes(kProcess)) process = field.bytes;
-    if (field.is_bytes(kThread)) thread = field.bytes;
-    if (field.is_varint(kParent)) {
-      parent = field.value;
-      has_parent = true;
+  const PerfettoTrack& find(std::uint64_t uuid, bool& is_new) {
+    bool is_of_thread = false;
+    const Description* const own = description_of(uuid);
+    const Description* const owner = owner_of(own, is_of_thread);
+    const Description* const at = is_of_thread ? owner : own;
+    std::uint32_t& row = at == nullptr
+                             ? found_rows_.try_emplace(uuid, kNone).first->second
+                             : descriptions_[static_cast<std::size_t>(at - descriptions_.data())].found;
+    is_new = row == kNone;
+    if (is_new) {
+      row = static_cast<std::uint32_t>(found_.size());
+      found_.push_back(resolve(uuid, own, owner, is_of_thread));
     }
+    return found_[row];
   }
-  Description& one = description(uuid);
-  one.found = kNone;
-  if (!name.empty()) one.name = names_.intern(name);
-  if (has_parent) {
-    one.parent = parent;
-    one.has_parent = true;
-  }
-  if (process.empty() && thread.empty()) return;
-  if (one.owner == kNone) {
-    one.owner = static_cast<std::uint32_t>(owners_.size());
-    owners_.emplace_back();
-  }
-  Owner& owner = owners_[one.owner];
-  if (!thread.empty()) read_thread(thread, owner);
-  if (!process.empty()) {
-    read_process(process, name_of(one), owner);
-    processes_[owner.pid] = one.owner;
-  }
-}
 
-std::string_view PerfettoTracks::name_of(const Description& one) const {
-  if (one.name != kNoName || one.owner == kNone) return names_[one.name];
-  return owners_[one.owner].thread_name;
-}
-
-/// The nearest process or thread above. A child with the name of its thread track belongs to it; other
-/// children are parallel.
-const PerfettoTracks::Description* PerfettoTracks::owner_of(const Description* own,
-                                                            bool& is_of_thread) const {
-  const auto is_thread = [&](const Description& one) {
-    return one.owner != kNone && owners_[one.owner].is_thread;
+ private:
+  /// Kept small: Kineto has a track per event.
+  struct Description {
+    std::uint64_t uuid = 0, parent = 0;
+    NameId name = kNoName;
+    std::uint32_t owner = kNone;  ///< row of owners_
+    std::uint32_t found = kNone;  ///< row of found_
+    bool has_parent = false;
   };
-  const Description* at = own;
-  is_of_thread = own != nullptr && is_thread(*own);
-  for (int i = 0; at != nullptr && at->owner == kNone && at->has_parent && i < kMostParents; ++i) {
-    const Description* const parent = description_of(at->parent);
-    if (parent == nullptr) break;
-    is_of_thread = is_thread(*parent) && (name_of(*own).empty() || name_of(*own) == name_of(*parent));
-    at = parent;
-  }
-  return at != nullptr && at->owner != kNone ? at : nullptr;
-}
+  struct Owner {
+    bool is_process = false, is_thread = false;
+    std::int64_t pid = 0, tid = 0;
+    std::string process_name, process_labels, thread_name;
+  };
 
-PerfettoTrack PerfettoTracks::resolve(std::uint64_t uuid, const Description* own,
-                                      const Description* owner_track, bool is_of_thread) const {
-  PerfettoTrack track;
-  const Owner* const owner = owner_track == nullptr ? nullptr : &owners_[owner_track->owner];
-  const std::int64_t pid = owner == nullptr ? 0 : owner->pid;
-  track.pid = std::to_string(pid);
-  if (const auto process = processes_.find(pid); process != processes_.end()) {
-    track.process_name = owners_[process->second].process_name;
-    track.process_labels = owners_[process->second].process_labels;
+  void read_process(std::string_view bytes, std::string_view track_name, Owner& owner) {
+    WireMessage message(bytes);
+    owner.is_process = true;
+    for (WireField field; message.next(field);) {
+      if (field.is_varint(kPid)) owner.pid = field.whole();
+      if (field.is_bytes(kProcessName)) owner.process_name = field.bytes;
+      if (field.is_bytes(kProcessLabels)) {
+        if (!owner.process_labels.empty()) owner.process_labels += ", ";
+        owner.process_labels += field.bytes;
+      }
+    }
+    // Kineto names a process track "python [GPU 0]" and its process "python".
+    const std::string_view process = owner.process_name;
+    if (owner.process_labels.empty() && !process.empty() && track_name.starts_with(process) &&
+        track_name.substr(process.size()).starts_with(" [") && track_name.ends_with("]"))
+      owner.process_labels = track_name.substr(process.size() + 2, track_name.size() - process.size() - 3);
+    if (owner.process_name.empty()) owner.process_name = track_name;
   }
-  if (is_of_thread) {
-    track.tid = std::to_string(owner->tid);
-    track.thread_name = owner->thread_name.empty() ? names_[owner_track->name] : owner->thread_name;
-  } else if (own != nullptr && own == owner_track) {
-    track.tid = track.pid;
-  } else {
-    track.thread_name = own == nullptr ? "" : names_[own->name];
-    track.tid = track.thread_name.empty() ? fmt::format("track {}", uuid) : track.thread_name;
-  }
-  if (track.thread_name.find("AGENT [") != std::string::npos) {
-    track.device = number_in_brackets(track.thread_name, "AGENT");
-    track.stream = number_in_brackets(track.thread_name, "STREAM");
-    if (track.stream < 0) track.stream = number_in_brackets(track.thread_name, "QUEUE");
-  }
-  return track;
-}
 
-const PerfettoTrack& PerfettoTracks::find(std::uint64_t uuid, bool& is_new) {
-  bool is_of_thread = false;
-  const Description* const own = description_of(uuid);
-  const Description* const owner = owner_of(own, is_of_thread);
-  const Description* const at = is_of_thread ? owner : own;
-  std::uint32_t& row = at == nullptr
-                           ? found_rows_.try_emplace(uuid, kNone).first->second
-                           : descriptions_[static_cast<std::size_t>(at - descriptions_.data())].found;
-  is_new = row == kNone;
-  if (is_new) {
-    row = static_cast<std::uint32_t>(found_.size());
-    found_.push_back(resolve(uuid, own, owner, is_of_thread));
+  void read_thread(std::string_view bytes, Owner& owner) {
+    WireMessage message(bytes);
+    owner.is_thread = true;
+    for (WireField field; message.next(field);) {
+      if (field.is_varint(kPid)) owner.pid = field.whole();
+      if (field.is_varint(kTid)) owner.tid = field.whole();
+      if (field.is_bytes(kThreadName)) owner.thread_name = field.bytes;
+    }
   }
-  return found_[row];
-}
+
+  PerfettoTracks::Description& description(std::uint64_t uuid) {
+    constexpr std::size_t kFew = 64;
+    if (2 * descriptions_.size() >= slots_.size()) {
+      slots_.assign(std::max(kFew, 4 * descriptions_.size()), kNone);
+      slots_.resize(std::bit_ceil(slots_.size()), kNone);
+      for (std::uint32_t row = 0; row < descriptions_.size(); ++row)
+        slots_[slot_of(descriptions_[row].uuid)] = row;
+    }
+    std::uint32_t& row = slots_[slot_of(uuid)];
+    if (row == kNone) {
+      row = static_cast<std::uint32_t>(descriptions_.size());
+      descriptions_.push_back({.uuid = uuid});
+    }
+    return descriptions_[row];
+  }
+
+  const PerfettoTracks::Description* description_of(std::uint64_t uuid) const {
+    if (slots_.empty()) return nullptr;
+    const std::uint32_t row = slots_[slot_of(uuid)];
+    return row == kNone ? nullptr : &descriptions_[row];
+  }
+
+  std::size_t slot_of(std::uint64_t uuid) const {
+    std::size_t slot = static_cast<std::size_t>(uuid * 0x9e3779b97f4a7c15U >> 20) & (slots_.size() - 1);
+    while (slots_[slot] != kNone && descriptions_[slots_[slot]].uuid != uuid)
+      slot = (slot + 1) & (slots_.size() - 1);
+    return slot;
+  }
+
+  std::string_view name_of(const Description& one) const {
+    if (one.name != kNoName || one.owner == kNone) return names_[one.name];
+    return owners_[one.owner].thread_name;
+  }
+
+  /// The nearest process or thread above. A child with the name of its thread track belongs to it; other
+  /// children are parallel.
+  const PerfettoTracks::Description* owner_of(const Description* own, bool& is_of_thread) const {
+    const auto is_thread = [&](const Description& one) {
+      return one.owner != kNone && owners_[one.owner].is_thread;
+    };
+    const Description* at = own;
+    is_of_thread = own != nullptr && is_thread(*own);
+    for (int i = 0; at != nullptr && at->owner == kNone && at->has_parent && i < kMostParents; ++i) {
+      const Description* const parent = description_of(at->parent);
+      if (parent == nullptr) break;
+      is_of_thread = is_thread(*parent) && (name_of(*own).empty() || name_of(*own) == name_of(*parent));
+      at = parent;
+    }
+    return at != nullptr && at->owner != kNone ? at : nullptr;
+  }
+
+  PerfettoTrack resolve(std::uint64_t uuid, const Description* own, const Description* owner_track,
+                        bool is_of_thread) const {
+    PerfettoTrack track;
+    const Owner* const owner = owner_track == nullptr ? nullptr : &owners_[owner_track->owner];
+    const std::int64_t pid = owner == nullptr ? 0 : owner->pid;
+    track.pid = std::to_string(pid);
+    if (const auto process = processes_.find(pid); process != processes_.end()) {
+      track.process_name = owners_[process->second].process_name;
+      track.process_labels = owners_[process->second].process_labels;
+    }
+    if (is_of_thread) {
+      track.tid = std::to_string(owner->tid);
+      track.thread_name = owner->thread_name.empty() ? names_[owner_track->name] : owner->thread_name;
+    } else if (own != nullptr && own == owner_track) {
+      track.tid = track.pid;
+    } else {
+      track.thread_name = own == nullptr ? "" : names_[own->name];
+      track.tid = track.thread_name.empty() ? fmt::format("track {}", uuid) : track.thread_name;
+    }
+    if (track.thread_name.find("AGENT [") != std::string::npos) {
+      track.device = number_in_brackets(track.thread_name, "AGENT");
+      track.stream = number_in_brackets(track.thread_name, "STREAM");
+      if (track.stream < 0) track.stream = number_in_brackets(track.thread_name, "QUEUE");
+    }
+    return track;
+  }
+
+  Names names_;
+  std::vector<Description> descriptions_;
+  std::vector<std::uint32_t> slots_;  ///< open addressing; kNone: free
+  std::vector<Owner> owners_;
+  std::unordered_map<std::int64_t, std::uint32_t> processes_;  ///< rows of owners_ by pid
+  std::deque<PerfettoTrack> found_;
+  std::unordered_map<std::uint64_t, std::uint32_t> found_rows_;  ///< without a descriptor
+};
 
 struct PerfettoEvent;
 
@@ -842,7 +829,23 @@ Packet packet_of(std::string_view bytes, std::uint64_t offset) {
 class PerfettoReader {
  public:
   PerfettoReader(FormatInput& input, EventSink& events) : input_(input), events_(events) {}
-  void read();
+
+  void read() {
+    std::uint64_t bytes = 0;
+    if (input_.again) {
+      is_learning_ = true;
+      read_packets(*input_.again(), false);
+      is_learning_ = false;
+    }
+    read_packets(input_.bytes, false);
+    bytes = inner_offset_;
+    for (auto& [track, slices] : open_) {
+      for (const OpenSlice& slice : slices) {
+        events_.skip(slice.offset, fmt::format("the slice {} has no end", quote(slice.name)));
+      }
+    }
+    events_.finish(bytes);
+  }
 
  private:
   struct OpenSlice {
@@ -855,15 +858,99 @@ class PerfettoReader {
   };
 
   void read_packets(ByteSource& source, bool is_inner);
-  void take(const Packet& packet, bool is_inner);
-  void learn(const Packet& packet);
-  void unpack(const Packet& packet, bool is_inner);
+
+  void take(const Packet& packet, bool is_inner) {
+    if (!packet.compressed.empty() || !packet.zstd.empty()) return unpack(packet, is_inner);
+    if (is_learning_) return learn(packet);
+    if (!packet.is_whole) events_.problem(packet.offset, "a packet with invalid fields");
+    if (!input_.again) learn(packet);
+    PerfettoSequence& sequence = sequences_[packet.sequence];
+    if (packet.is_cleared) sequence.clear();
+    if (!packet.clocks.empty()) sequence.take_clocks(packet.clocks);
+    if (!packet.interned.empty()) sequence.take_interned(packet.interned);
+    if (!packet.defaults.empty()) sequence.take_defaults(packet.defaults);
+    if (!packet.has_event) return;
+    if ((packet.flags & kFlagNeedsState) != 0 && !sequence.has_state())
+      return events_.skip(packet.offset, "an event that refers to names from before the start of the file");
+    take_event(packet, sequence);
+  }
+
+  void learn(const Packet& packet) {
+    if (!packet.descriptor.empty()) tracks_.describe(packet.descriptor);
+    if (!packet.clocks.empty()) clocks_.add_snapshot(packet.clocks, packet.sequence);
+  }
+
+  /// Packets are compressed only one level deep.
+  void unpack(const Packet& packet, bool is_inner) {
+    if (is_inner) return;
+    constexpr std::size_t kZlibHeader = 2;
+    std::unique_ptr<ByteSource> source;
+    if (!packet.zstd.empty()) {
+      source = unpack_zstd(memory_source(packet.zstd));
+    } else {
+      source = unpack_deflate(
+          memory_source(packet.compressed.substr(std::min(kZlibHeader, packet.compressed.size()))));
+    }
+    read_packets(*source, true);
+    if (const std::string damage = source->damage(); !damage.empty() && !is_learning_)
+      events_.problem(packet.offset, "packed packets: " + damage);
+  }
   void take_event(const Packet& packet, PerfettoSequence& sequence);
-  void begin(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset);
-  void end(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset);
-  void instant(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset);
+
+  void begin(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset) {
+    const PerfettoTrack& track = track_of(event.track);
+    OpenSlice slice{.offset = offset, .start_ns = at_ns};
+    slice.category = event.category(track);
+    slice.is_memory = event.is_memory();
+    slice.is_kept = slice.is_memory || events_.wants(slice.category);
+    slice.name = event.name;
+    if (slice.is_kept) {
+      slice.arguments = event.arguments_of(slice.category, track);
+      slice.category_text = event.category_text;
+    }
+    open_[event.track].push_back(std::move(slice));
+  }
+
+  void end(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset) {
+    std::vector<OpenSlice>& slices = open_[event.track];
+    if (slices.empty()) return events_.skip(offset, "the end of a slice without a begin");
+    OpenSlice slice = std::move(slices.back());
+    slices.pop_back();
+    if (slices.empty()) open_.erase(event.track);
+    if (!slice.is_kept) return events_.count_unneeded();
+    // Arguments of an end belong to the slice.
+    slice.arguments.append(event.arguments);
+    add(slice, event.track, at_ns);
+  }
+
+  void instant(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset) {
+    if (event.is_memory()) {
+      return add({offset,
+                  at_ns,
+                  Category::kOther,
+                  true,
+                  true,
+                  std::string(event.name),
+                  {},
+                  event.arguments_of(Category::kOther, track_of(event.track))},
+                 event.track, at_ns);
+    }
+    events_.count_without_columns();
+    event.each_metadata([&](std::string_view key, std::string_view json) {
+      if (is_metadata_key(key) && key != "baseTimeNanoseconds") events_.json_member(key, json, offset);
+    });
+  }
   void add(const OpenSlice& slice, std::uint64_t track, std::int64_t end_ns);
-  const PerfettoTrack& track_of(std::uint64_t uuid);
+
+  const PerfettoTrack& track_of(std::uint64_t uuid) {
+    bool is_new = false;
+    const PerfettoTrack& track = tracks_.find(uuid, is_new);
+    if (is_new && named_.insert(track.pid).second)
+      events_.name_process(track.pid, track.process_name, track.process_labels);
+    if (is_new && !track.thread_name.empty() && named_.insert(track.pid + '\x1f' + track.tid).second)
+      events_.name_thread({track.pid, track.tid}, track.thread_name);
+    return track;
+  }
 
   FormatInput& input_;
   EventSink& events_;
@@ -876,23 +963,6 @@ class PerfettoReader {
   bool is_learning_ = false;
   std::uint64_t inner_offset_ = 0;
 };
-
-void PerfettoReader::read() {
-  std::uint64_t bytes = 0;
-  if (input_.again) {
-    is_learning_ = true;
-    read_packets(*input_.again(), false);
-    is_learning_ = false;
-  }
-  read_packets(input_.bytes, false);
-  bytes = inner_offset_;
-  for (auto& [track, slices] : open_) {
-    for (const OpenSlice& slice : slices) {
-      events_.skip(slice.offset, fmt::format("the slice {} has no end", quote(slice.name)));
-    }
-  }
-  events_.finish(bytes);
-}
 
 void PerfettoReader::read_packets(ByteSource& source, bool is_inner) {
   WireStream stream(source);
@@ -932,43 +1002,6 @@ void PerfettoReader::read_packets(ByteSource& source, bool is_inner) {
   if (!is_inner) inner_offset_ = stream.offset();
 }
 
-void PerfettoReader::take(const Packet& packet, bool is_inner) {
-  if (!packet.compressed.empty() || !packet.zstd.empty()) return unpack(packet, is_inner);
-  if (is_learning_) return learn(packet);
-  if (!packet.is_whole) events_.problem(packet.offset, "a packet with invalid fields");
-  if (!input_.again) learn(packet);
-  PerfettoSequence& sequence = sequences_[packet.sequence];
-  if (packet.is_cleared) sequence.clear();
-  if (!packet.clocks.empty()) sequence.take_clocks(packet.clocks);
-  if (!packet.interned.empty()) sequence.take_interned(packet.interned);
-  if (!packet.defaults.empty()) sequence.take_defaults(packet.defaults);
-  if (!packet.has_event) return;
-  if ((packet.flags & kFlagNeedsState) != 0 && !sequence.has_state())
-    return events_.skip(packet.offset, "an event that refers to names from before the start of the file");
-  take_event(packet, sequence);
-}
-
-void PerfettoReader::learn(const Packet& packet) {
-  if (!packet.descriptor.empty()) tracks_.describe(packet.descriptor);
-  if (!packet.clocks.empty()) clocks_.add_snapshot(packet.clocks, packet.sequence);
-}
-
-/// Packets are compressed only one level deep.
-void PerfettoReader::unpack(const Packet& packet, bool is_inner) {
-  if (is_inner) return;
-  constexpr std::size_t kZlibHeader = 2;
-  std::unique_ptr<ByteSource> source;
-  if (!packet.zstd.empty()) {
-    source = unpack_zstd(memory_source(packet.zstd));
-  } else {
-    source = unpack_deflate(
-        memory_source(packet.compressed.substr(std::min(kZlibHeader, packet.compressed.size()))));
-  }
-  read_packets(*source, true);
-  if (const std::string damage = source->damage(); !damage.empty() && !is_learning_)
-    events_.problem(packet.offset, "packed packets: " + damage);
-}
-
 void PerfettoReader::take_event(const Packet& packet, PerfettoSequence& sequence) {
   event_.read(packet.event, sequence);
   if (!event_.is_whole) events_.problem(packet.offset, "an event with invalid fields");
@@ -991,50 +1024,6 @@ void PerfettoReader::take_event(const Packet& packet, PerfettoSequence& sequence
   }
 }
 
-void PerfettoReader::begin(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset) {
-  const PerfettoTrack& track = track_of(event.track);
-  OpenSlice slice{.offset = offset, .start_ns = at_ns};
-  slice.category = event.category(track);
-  slice.is_memory = event.is_memory();
-  slice.is_kept = slice.is_memory || events_.wants(slice.category);
-  slice.name = event.name;
-  if (slice.is_kept) {
-    slice.arguments = event.arguments_of(slice.category, track);
-    slice.category_text = event.category_text;
-  }
-  open_[event.track].push_back(std::move(slice));
-}
-
-void PerfettoReader::end(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset) {
-  std::vector<OpenSlice>& slices = open_[event.track];
-  if (slices.empty()) return events_.skip(offset, "the end of a slice without a begin");
-  OpenSlice slice = std::move(slices.back());
-  slices.pop_back();
-  if (slices.empty()) open_.erase(event.track);
-  if (!slice.is_kept) return events_.count_unneeded();
-  // Arguments of an end belong to the slice.
-  slice.arguments.append(event.arguments);
-  add(slice, event.track, at_ns);
-}
-
-void PerfettoReader::instant(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset) {
-  if (event.is_memory()) {
-    return add({offset,
-                at_ns,
-                Category::kOther,
-                true,
-                true,
-                std::string(event.name),
-                {},
-                event.arguments_of(Category::kOther, track_of(event.track))},
-               event.track, at_ns);
-  }
-  events_.count_without_columns();
-  event.each_metadata([&](std::string_view key, std::string_view json) {
-    if (is_metadata_key(key) && key != "baseTimeNanoseconds") events_.json_member(key, json, offset);
-  });
-}
-
 void PerfettoReader::add(const OpenSlice& slice, std::uint64_t uuid, std::int64_t end_ns) {
   const PerfettoTrack& track = track_of(uuid);
   TypedEvent event{.category = slice.category,
@@ -1051,16 +1040,6 @@ void PerfettoReader::add(const OpenSlice& slice, std::uint64_t uuid, std::int64_
     event.duration_ns = 0;
   }
   events_.add(event);
-}
-
-const PerfettoTrack& PerfettoReader::track_of(std::uint64_t uuid) {
-  bool is_new = false;
-  const PerfettoTrack& track = tracks_.find(uuid, is_new);
-  if (is_new && named_.insert(track.pid).second)
-    events_.name_process(track.pid, track.process_name, track.process_labels);
-  if (is_new && !track.thread_name.empty() && named_.insert(track.pid + '\x1f' + track.tid).second)
-    events_.name_thread({track.pid, track.tid}, track.thread_name);
-  return track;
 }
 
 enum class Guess { kYes, kNo, kUnknown };

@@ -101,23 +101,225 @@ Device device_of_plane(std::string_view name) {
 class XplaneReader {
  public:
   XplaneReader(FormatInput& input, EventSink& events) : input_(input), events_(events) {}
-  void read();
+
+  void read() {
+    std::string all;
+    if (!input_.again) {
+      for (std::string block(std::size_t{1} << 18, '\0');;) {
+        const std::size_t got = input_.bytes.read(block.data(), block.size());
+        if (got == 0) break;
+        all.append(block, 0, got);
+      }
+      read_space(*memory_source(all), Pass::kNames);
+      read_space(*memory_source(all), Pass::kEvents);
+      return;
+    }
+    read_space(*input_.again(), Pass::kNames);
+    read_space(input_.bytes, Pass::kEvents);
+  }
 
  private:
   enum class Pass { kNames, kEvents };
   void read_space(ByteSource& source, Pass pass);
   /// False if the file ends or breaks before `end`.
-  bool read_plane(WireStream& stream, std::uint64_t end, Pass pass);
-  bool read_line(WireStream& stream, std::uint64_t end, Line& line);
-  bool read_events(WireStream& stream, std::uint64_t end, const Line& line);
+  bool read_plane(WireStream& stream, std::uint64_t end, Pass pass) {
+    if (pass == Pass::kNames) planes_.emplace_back();
+    if (plane_ >= planes_.size()) return stream.pass(end - stream.offset());
+    Plane& plane = planes_[plane_];
+    std::size_t line = 0;
+    if (pass == Pass::kEvents) describe(plane);
+    for (WireField field;;) {
+      const std::uint64_t at = stream.offset();
+      const WireStream::Next next = stream.next(field, end);
+      if (next == WireStream::Next::kOver) return at == end;
+      if (next != WireStream::Next::kField) return pass == Pass::kEvents ? report_problem(next, at) : false;
+      if (field.type != WireType::kBytes) continue;
+      const std::uint64_t end_of_field = stream.offset() + field.value;
+      bool is_whole = true;
+      if (field.number == kLine && pass == Pass::kNames) {
+        is_whole = read_line(stream, end_of_field, plane.lines.emplace_back());
+      } else if (field.number == kLine) {
+        is_whole = line < plane.lines.size() && read_events(stream, end_of_field, plane.lines[line++]);
+      } else if (pass == Pass::kNames && (field.number == kEventNames || field.number == kStatNames)) {
+        is_whole = read_entry(stream, end_of_field,
+                              field.number == kEventNames ? plane.event_names : plane.stat_names);
+      } else if (pass == Pass::kNames && (field.number == kPlaneName || field.number == kPlaneStat)) {
+        const auto bytes = stream.take(field.value);
+        is_whole = bytes.has_value();
+        if (bytes && field.number == kPlaneName) plane.name = *bytes;
+        if (bytes && field.number == kPlaneStat) plane.stats.emplace_back(*bytes);
+      } else {
+        is_whole = stream.pass(field.value);
+      }
+      if (!is_whole) return false;
+    }
+  }
+
+  bool read_line(WireStream& stream, std::uint64_t end, Line& line) {
+    std::string shown;
+    for (WireField field;;) {
+      const WireStream::Next next = stream.next(field, end);
+      if (next == WireStream::Next::kOver) break;
+      if (next != WireStream::Next::kField) return false;
+      if (field.is_varint(kLineId)) line.id = field.whole();
+      if (field.is_varint(kLineStart)) line.start_ns = field.whole();
+      if (field.type != WireType::kBytes) continue;
+      if (field.number != kLineName && field.number != kLineShownName) {
+        if (!stream.pass(field.value)) return false;
+        continue;
+      }
+      const auto bytes = stream.take(field.value);
+      if (!bytes) return false;
+      (field.number == kLineName ? line.name : shown) = *bytes;
+    }
+    if (!shown.empty()) line.name = shown;
+    line.start_ns = std::clamp(line.start_ns, -kMaxNs, kMaxNs);
+    return true;
+  }
+
+  bool read_events(WireStream& stream, std::uint64_t end, const Line& line) {
+    for (WireField field;;) {
+      const std::uint64_t at = stream.offset();
+      const WireStream::Next next = stream.next(field, end);
+      if (next == WireStream::Next::kOver) return true;
+      if (next != WireStream::Next::kField) return report_problem(next, at);
+      if (field.type != WireType::kBytes) continue;
+      if (field.number != kEvent) {
+        if (!stream.pass(field.value)) return false;
+        continue;
+      }
+      const auto bytes = stream.take(field.value);
+      if (!bytes) {
+        if (field.value <= WireStream::kLargest) return false;
+        events_.skip(at, "an event of more than 256 MiB");
+        if (!stream.pass(field.value)) return false;
+        continue;
+      }
+      add_event(*bytes, line, at);
+    }
+  }
+
+  /// Skips attached programs (HLO).
   bool read_entry(WireStream& stream, std::uint64_t end,
-                  std::unordered_map<std::int64_t, std::string>& names);
-  bool report_problem(WireStream::Next next, std::uint64_t at);
+                  std::unordered_map<std::int64_t, std::string>& names) {
+    std::int64_t key = 0;
+    std::string name, shown;
+    for (WireField field;;) {
+      WireStream::Next next = stream.next(field, end);
+      if (next == WireStream::Next::kOver) break;
+      if (next != WireStream::Next::kField) return false;
+      if (field.is_varint(kEntryKey)) key = field.whole();
+      if (field.type != WireType::kBytes) continue;
+      const std::uint64_t end_of_value = stream.offset() + field.value;
+      if (field.number != kEntryValue) {
+        if (!stream.pass(field.value)) return false;
+        continue;
+      }
+      for (WireField member; (next = stream.next(member, end_of_value)) == WireStream::Next::kField;) {
+        if (member.type != WireType::kBytes) continue;
+        if (member.number != kName && member.number != kShownName) {
+          if (!stream.pass(member.value)) return false;
+          continue;
+        }
+        const auto bytes = stream.take(member.value);
+        if (!bytes) return false;
+        (member.number == kName ? name : shown) = *bytes;
+      }
+      if (next != WireStream::Next::kOver) return false;
+    }
+    names[key] = shown.empty() ? std::move(name) : std::move(shown);
+    return true;
+  }
+
+  /// Reports once; always returns false.
+  bool report_problem(WireStream::Next next, std::uint64_t at) {
+    is_done_ = true;
+    events_.cut_off(at, next == WireStream::Next::kCutOff
+                            ? "the file ends inside a plane"
+                            : "expected a field; the rest of the file cannot be read");
+    return false;
+  }
   void add_event(std::string_view bytes, const Line& line, std::uint64_t offset);
-  void take_stats(std::string_view event, const Plane& plane);
-  Category category_of_event(std::string_view name, const Line& line) const;
-  void describe(const Plane& plane);
-  void describe_devices();
+
+  void take_stats(std::string_view event, const Plane& plane) {
+    arguments_.clear();
+    step_ = std::nullopt;
+    has_correlation_ = is_copy_ = is_set_ = false;
+    WireMessage message(event);
+    for (WireField field; message.next(field);) {
+      if (!field.is_bytes(kStat)) continue;
+      const Stat stat = stat_of(field.bytes, plane);
+      if (stat.name.empty()) continue;
+      if (stat.name == "correlation_id" && stat.whole) {
+        has_correlation_ = true;
+        arguments_.add(Argument::kCorrelation, *stat.whole);
+        continue;
+      }
+      if (stat.name == "step_num") step_ = stat.whole;
+      if (stat.name == "kernel_details") {
+        const auto grid = numbers_after(stat.text, "grid:"), block = numbers_after(stat.text, "block:");
+        if (grid[2] >= 0) arguments_.add(Argument::kGrid, grid);
+        if (block[2] >= 0) arguments_.add(Argument::kBlock, block);
+        if (const auto registers = numbers_after(stat.text, "regs:")[0]; registers >= 0)
+          arguments_.add(Argument::kRegisters, registers);
+        if (const auto occupancy = numbers_after(stat.text, "occ_pct:")[0]; occupancy >= 0)
+          arguments_.add(Argument::kOccupancy, occupancy);
+      }
+      is_copy_ = is_copy_ || stat.name == "memcpy_details";
+      is_set_ = is_set_ || stat.name == "memset_details";
+      if (stat.name == "memcpy_details" || stat.name == "memset_details") {
+        const auto size = numbers_after(stat.text, stat.name == "memcpy_details" ? "size:" : "num_bytes:")[0];
+        if (size >= 0) arguments_.add(Argument::kBytes, size);
+      }
+      if (stat.whole) {
+        arguments_.add(stat.name, *stat.whole);
+      } else {
+        arguments_.add(stat.name, stat.text);
+      }
+    }
+  }
+
+  Category category_of_event(std::string_view name, const Line& line) const {
+    if (device_.number >= 0) {
+      const bool is_work = device_.is_tpu ? line.name == "XLA Ops" || line.name == "XLA Async Ops"
+                                          : contains(line.name, "Stream #");
+      if (!is_work) return Category::kGpuAnnotation;
+      if (is_copy_ || name.starts_with("Memcpy")) return Category::kGpuMemcpy;
+      return is_set_ || name.starts_with("Memset") ? Category::kGpuMemset : Category::kKernel;
+    }
+    if (has_correlation_) {
+      const bool is_driver = name.starts_with("cu") && !name.starts_with("cuda");
+      return is_driver ? Category::kDriver : Category::kRuntime;
+    }
+    if (step_) return Category::kUserAnnotation;
+    return name.starts_with('$') ? Category::kPython : Category::kCpuOp;
+  }
+
+  void describe(const Plane& plane) {
+    device_ = device_of_plane(plane.name);
+    if (plane.lines.empty()) return;
+    events_.name_process(plane.name, plane.name,
+                         device_.number < 0 ? "CPU" : fmt::format("GPU {}", device_.number));
+    for (const Line& line : plane.lines)
+      if (!line.name.empty()) events_.name_thread({plane.name, std::to_string(line.id)}, line.name);
+  }
+
+  void describe_devices() {
+    Json list = Json::array();
+    for (const Plane& plane : planes_) {
+      const Device of = device_of_plane(plane.name);
+      if (of.number < 0) continue;
+      Json device = {{"id", of.number}};
+      for (const std::string& bytes : plane.stats) {
+        const Stat stat = stat_of(bytes, plane);
+        if (stat.name == "device_type_string") device["name"] = stat.text;
+        if (stat.name == "memory_size" && stat.whole) device["totalGlobalMem"] = *stat.whole;
+        if (stat.name == "core_count" && stat.whole) device["numSms"] = *stat.whole;
+      }
+      list.push_back(std::move(device));
+    }
+    if (!list.empty()) events_.member("deviceProperties", list, 0);
+  }
 
   FormatInput& input_;
   EventSink& events_;
@@ -130,22 +332,6 @@ class XplaneReader {
   std::optional<std::int64_t> step_;
   bool has_correlation_ = false, is_copy_ = false, is_set_ = false;
 };
-
-void XplaneReader::read() {
-  std::string all;
-  if (!input_.again) {
-    for (std::string block(std::size_t{1} << 18, '\0');;) {
-      const std::size_t got = input_.bytes.read(block.data(), block.size());
-      if (got == 0) break;
-      all.append(block, 0, got);
-    }
-    read_space(*memory_source(all), Pass::kNames);
-    read_space(*memory_source(all), Pass::kEvents);
-    return;
-  }
-  read_space(*input_.again(), Pass::kNames);
-  read_space(input_.bytes, Pass::kEvents);
-}
 
 void XplaneReader::read_space(ByteSource& source, Pass pass) {
   WireStream stream(source);
@@ -172,204 +358,6 @@ void XplaneReader::read_space(ByteSource& source, Pass pass) {
     events_.progress(source.done(), source.size());
   }
   if (pass == Pass::kEvents) events_.finish(stream.offset());
-}
-
-/// Reports once; always returns false.
-bool XplaneReader::report_problem(WireStream::Next next, std::uint64_t at) {
-  is_done_ = true;
-  events_.cut_off(at, next == WireStream::Next::kCutOff
-                          ? "the file ends inside a plane"
-                          : "expected a field; the rest of the file cannot be read");
-  return false;
-}
-
-bool XplaneReader::read_plane(WireStream& stream, std::uint64_t end, Pass pass) {
-  if (pass == Pass::kNames) planes_.emplace_back();
-  if (plane_ >= planes_.size()) return stream.pass(end - stream.offset());
-  Plane& plane = planes_[plane_];
-  std::size_t line = 0;
-  if (pass == Pass::kEvents) describe(plane);
-  for (WireField field;;) {
-    const std::uint64_t at = stream.offset();
-    const WireStream::Next next = stream.next(field, end);
-    if (next == WireStream::Next::kOver) return at == end;
-    if (next != WireStream::Next::kField) return pass == Pass::kEvents ? report_problem(next, at) : false;
-    if (field.type != WireType::kBytes) continue;
-    const std::uint64_t end_of_field = stream.offset() + field.value;
-    bool is_whole = true;
-    if (field.number == kLine && pass == Pass::kNames) {
-      is_whole = read_line(stream, end_of_field, plane.lines.emplace_back());
-    } else if (field.number == kLine) {
-      is_whole = line < plane.lines.size() && read_events(stream, end_of_field, plane.lines[line++]);
-    } else if (pass == Pass::kNames && (field.number == kEventNames || field.number == kStatNames)) {
-      is_whole = read_entry(stream, end_of_field,
-                            field.number == kEventNames ? plane.event_names : plane.stat_names);
-    } else if (pass == Pass::kNames && (field.number == kPlaneName || field.number == kPlaneStat)) {
-      const auto bytes = stream.take(field.value);
-      is_whole = bytes.has_value();
-      if (bytes && field.number == kPlaneName) plane.name = *bytes;
-      if (bytes && field.number == kPlaneStat) plane.stats.emplace_back(*bytes);
-    } else {
-      is_whole = stream.pass(field.value);
-    }
-    if (!is_whole) return false;
-  }
-}
-
-bool XplaneReader::read_line(WireStream& stream, std::uint64_t end, Line& line) {
-  std::string shown;
-  for (WireField field;;) {
-    const WireStream::Next next = stream.next(field, end);
-    if (next == WireStream::Next::kOver) break;
-    if (next != WireStream::Next::kField) return false;
-    if (field.is_varint(kLineId)) line.id = field.whole();
-    if (field.is_varint(kLineStart)) line.start_ns = field.whole();
-    if (field.type != WireType::kBytes) continue;
-    if (field.number != kLineName && field.number != kLineShownName) {
-      if (!stream.pass(field.value)) return false;
-      continue;
-    }
-    const auto bytes = stream.take(field.value);
-    if (!bytes) return false;
-    (field.number == kLineName ? line.name : shown) = *bytes;
-  }
-  if (!shown.empty()) line.name = shown;
-  line.start_ns = std::clamp(line.start_ns, -kMaxNs, kMaxNs);
-  return true;
-}
-
-/// Skips attached programs (HLO).
-bool XplaneReader::read_entry(WireStream& stream, std::uint64_t end,
-                              std::unordered_map<std::int64_t, std::string>& names) {
-  std::int64_t key = 0;
-  std::string name, shown;
-  for (WireField field;;) {
-    WireStream::Next next = stream.next(field, end);
-    if (next == WireStream::Next::kOver) break;
-    if (next != WireStream::Next::kField) return false;
-    if (field.is_varint(kEntryKey)) key = field.whole();
-    if (field.type != WireType::kBytes) continue;
-    const std::uint64_t end_of_value = stream.offset() + field.value;
-    if (field.number != kEntryValue) {
-      if (!stream.pass(field.value)) return false;
-      continue;
-    }
-    for (WireField member; (next = stream.next(member, end_of_value)) == WireStream::Next::kField;) {
-      if (member.type != WireType::kBytes) continue;
-      if (member.number != kName && member.number != kShownName) {
-        if (!stream.pass(member.value)) return false;
-        continue;
-      }
-      const auto bytes = stream.take(member.value);
-      if (!bytes) return false;
-      (member.number == kName ? name : shown) = *bytes;
-    }
-    if (next != WireStream::Next::kOver) return false;
-  }
-  names[key] = shown.empty() ? std::move(name) : std::move(shown);
-  return true;
-}
-
-void XplaneReader::describe(const Plane& plane) {
-  device_ = device_of_plane(plane.name);
-  if (plane.lines.empty()) return;
-  events_.name_process(plane.name, plane.name,
-                       device_.number < 0 ? "CPU" : fmt::format("GPU {}", device_.number));
-  for (const Line& line : plane.lines)
-    if (!line.name.empty()) events_.name_thread({plane.name, std::to_string(line.id)}, line.name);
-}
-
-void XplaneReader::describe_devices() {
-  Json list = Json::array();
-  for (const Plane& plane : planes_) {
-    const Device of = device_of_plane(plane.name);
-    if (of.number < 0) continue;
-    Json device = {{"id", of.number}};
-    for (const std::string& bytes : plane.stats) {
-      const Stat stat = stat_of(bytes, plane);
-      if (stat.name == "device_type_string") device["name"] = stat.text;
-      if (stat.name == "memory_size" && stat.whole) device["totalGlobalMem"] = *stat.whole;
-      if (stat.name == "core_count" && stat.whole) device["numSms"] = *stat.whole;
-    }
-    list.push_back(std::move(device));
-  }
-  if (!list.empty()) events_.member("deviceProperties", list, 0);
-}
-
-bool XplaneReader::read_events(WireStream& stream, std::uint64_t end, const Line& line) {
-  for (WireField field;;) {
-    const std::uint64_t at = stream.offset();
-    const WireStream::Next next = stream.next(field, end);
-    if (next == WireStream::Next::kOver) return true;
-    if (next != WireStream::Next::kField) return report_problem(next, at);
-    if (field.type != WireType::kBytes) continue;
-    if (field.number != kEvent) {
-      if (!stream.pass(field.value)) return false;
-      continue;
-    }
-    const auto bytes = stream.take(field.value);
-    if (!bytes) {
-      if (field.value <= WireStream::kLargest) return false;
-      events_.skip(at, "an event of more than 256 MiB");
-      if (!stream.pass(field.value)) return false;
-      continue;
-    }
-    add_event(*bytes, line, at);
-  }
-}
-
-void XplaneReader::take_stats(std::string_view event, const Plane& plane) {
-  arguments_.clear();
-  step_ = std::nullopt;
-  has_correlation_ = is_copy_ = is_set_ = false;
-  WireMessage message(event);
-  for (WireField field; message.next(field);) {
-    if (!field.is_bytes(kStat)) continue;
-    const Stat stat = stat_of(field.bytes, plane);
-    if (stat.name.empty()) continue;
-    if (stat.name == "correlation_id" && stat.whole) {
-      has_correlation_ = true;
-      arguments_.add(Argument::kCorrelation, *stat.whole);
-      continue;
-    }
-    if (stat.name == "step_num") step_ = stat.whole;
-    if (stat.name == "kernel_details") {
-      const auto grid = numbers_after(stat.text, "grid:"), block = numbers_after(stat.text, "block:");
-      if (grid[2] >= 0) arguments_.add(Argument::kGrid, grid);
-      if (block[2] >= 0) arguments_.add(Argument::kBlock, block);
-      if (const auto registers = numbers_after(stat.text, "regs:")[0]; registers >= 0)
-        arguments_.add(Argument::kRegisters, registers);
-      if (const auto occupancy = numbers_after(stat.text, "occ_pct:")[0]; occupancy >= 0)
-        arguments_.add(Argument::kOccupancy, occupancy);
-    }
-    is_copy_ = is_copy_ || stat.name == "memcpy_details";
-    is_set_ = is_set_ || stat.name == "memset_details";
-    if (stat.name == "memcpy_details" || stat.name == "memset_details") {
-      const auto size = numbers_after(stat.text, stat.name == "memcpy_details" ? "size:" : "num_bytes:")[0];
-      if (size >= 0) arguments_.add(Argument::kBytes, size);
-    }
-    if (stat.whole) {
-      arguments_.add(stat.name, *stat.whole);
-    } else {
-      arguments_.add(stat.name, stat.text);
-    }
-  }
-}
-
-Category XplaneReader::category_of_event(std::string_view name, const Line& line) const {
-  if (device_.number >= 0) {
-    const bool is_work = device_.is_tpu ? line.name == "XLA Ops" || line.name == "XLA Async Ops"
-                                        : contains(line.name, "Stream #");
-    if (!is_work) return Category::kGpuAnnotation;
-    if (is_copy_ || name.starts_with("Memcpy")) return Category::kGpuMemcpy;
-    return is_set_ || name.starts_with("Memset") ? Category::kGpuMemset : Category::kKernel;
-  }
-  if (has_correlation_) {
-    const bool is_driver = name.starts_with("cu") && !name.starts_with("cuda");
-    return is_driver ? Category::kDriver : Category::kRuntime;
-  }
-  if (step_) return Category::kUserAnnotation;
-  return name.starts_with('$') ? Category::kPython : Category::kCpuOp;
 }
 
 void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint64_t offset) {
