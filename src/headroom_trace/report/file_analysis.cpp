@@ -44,6 +44,21 @@ double real_of(const Json& json) {
   return text == "nan" ? std::numeric_limits<double>::quiet_NaN() : text == "inf" ? kInfinity : -kInfinity;
 }
 
+Json cell_json(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  if (const auto* real = std::get_if<double>(&cell)) return real_json(*real);
+  return nullptr;
+}
+
+Cell cell_from_json(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_string()) return json.get<std::string>();
+  // Doubles are written with a point or an exponent.
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  return real_of(json);
+}
+
 constexpr std::size_t count_of(FindingKind) {
   return kFindingKinds;
 }
@@ -53,147 +68,163 @@ constexpr std::size_t count_of(PathClass) {
 constexpr std::size_t count_of(DeviceTimeStatus) {
   return kDeviceTimeStatuses;
 }
-
-class FieldWriter {
- public:
-  template <typename... Values>
-  void operator()(const Values&... values) {
-    (list_.push_back(json(values)), ...);
-  }
-  Json list() { return std::move(list_); }
-
- private:
-  template <typename Value>
-  static Json json(const Value& value) {
-    if constexpr (std::is_enum_v<Value>) {
-      return static_cast<std::size_t>(value);
-    } else if constexpr (std::is_floating_point_v<Value>) {
-      return real_json(value);
-    } else {
-      return value;
-    }
-  }
-  Json list_ = Json::array();
-};
-
-class FieldReader {
- public:
-  explicit FieldReader(const Json& list) : list_(list) {}
-  template <typename... Values>
-  void operator()(Values&... values) {
-    (read(list_.at(next_++), values), ...);
-  }
-
- private:
-  template <typename Value>
-  static void read(const Json& json, Value& value) {
-    if constexpr (std::is_enum_v<Value>) {
-      const auto number = json.get<std::size_t>();
-      if (number >= count_of(Value{})) throw Error(fmt::format("unknown kind: {}", number));
-      value = static_cast<Value>(number);
-    } else if constexpr (std::is_floating_point_v<Value>) {
-      value = real_of(json);
-    } else {
-      json.get_to(value);
-    }
-  }
-  const Json& list_;
-  std::size_t next_ = 0;
-};
+constexpr std::size_t count_of(Kind) {
+  return static_cast<std::size_t>(Kind::kNumber) + 1;
+}
 
 // Field lists for both directions.
 
-template <typename Value>
-requires std::is_same_v<std::remove_const_t<Value>, CollectiveCall>
-void fields(Value& call, auto& visit) {
+template <typename Value, typename Of>
+concept Is = std::is_same_v<std::remove_const_t<Value>, Of>;
+
+void fields(Is<CollectiveCall> auto& call, auto& visit) {
   visit(call.group, call.group_ranks, call.group_size, call.index, call.collective, call.kernel, call.dtype,
         call.elements_in, call.elements_out, call.bytes, call.device, call.stream, call.iteration,
         call.start_ns, call.duration_ns, call.exposed_ns, call.ready_for_ns, call.exposed_tail_ns);
 }
-template <typename Value>
-requires std::is_same_v<std::remove_const_t<Value>, Finding>
-void fields(Value& finding, auto& visit) {
+void fields(Is<Finding> auto& finding, auto& visit) {
   visit(finding.kind, finding.recoverable_ns, finding.further_ns, finding.share, finding.partner,
         finding.together_ns, finding.rank, finding.step, finding.at_ns, finding.op, finding.module,
         finding.line, finding.evidence, finding.fix);
 }
-template <typename Value>
-requires std::is_same_v<std::remove_const_t<Value>, OpTime>
-void fields(Value& op, auto& visit) {
+void fields(Is<OpTime> auto& op, auto& visit) {
   visit(op.name, op.device_ns, op.host_ns);
 }
-template <typename Value>
-requires std::is_same_v<std::remove_const_t<Value>, PathStretch>
-void fields(Value& stretch, auto& visit) {
+void fields(Is<PathStretch> auto& stretch, auto& visit) {
   visit(stretch.from_ns, stretch.to_ns, stretch.kind);
 }
-
-template <typename Value>
-requires std::is_same_v<std::remove_const_t<Value>, StepShares>
-void fields(Value& shares, auto& visit) {
+void fields(Is<RankPath> auto& path, auto& visit) {
+  visit.named("start_ns", path.start_ns);
+  visit.named("end_ns", path.end_ns);
+  visit.named("stretches", path.stretches);
+}
+void fields(Is<NamedPath> auto& named, auto& visit) {
+  visit(named.window, named.path);
+}
+void fields(Is<StepShares> auto& shares, auto& visit) {
   visit(shares.step_ns, shares.steps, shares.known, shares.busy, shares.exposed_communication,
-        shares.exposed_copies, shares.not_recorded);
-  for (auto& share : shares.idle_during) visit(share);
+        shares.exposed_copies, shares.not_recorded, shares.idle_during);
+}
+void fields(Is<Span> auto& span, auto& visit) {
+  visit(span.start, span.end);
+}
+void fields(Is<RankSummary> auto& summary, auto& visit) {
+  visit.named("steps", summary.steps);
+  visit.named("recorded", summary.recorded);
+  visit.named("shares", summary.shares);
+  visit.named("calls", summary.calls);
+  visit.named("findings", summary.findings);
+  visit.named("ops", summary.ops);
+  visit.named("path", summary.path);
+}
+void fields(Is<Column> auto& column, auto& visit) {
+  visit(column.key, column.title, column.kind);
+}
+void fields(Is<DataTable> auto& table, auto& visit) {
+  visit(table.key, table.title, table.columns, table.rows, table.is_for_combining, table.is_in_answer);
+}
+void fields(Is<Headline> auto& headline, auto& visit) {
+  visit(headline.metric, headline.kind, headline.lower_is_better, headline.value, headline.device);
+}
+void fields(Is<OutputFile> auto& file, auto& visit) {
+  visit(file.path, file.content);
+}
+void fields(Is<AnalysisResult> auto& result, auto& visit) {
+  visit(result.doubts, result.standing, result.answer, result.tables, result.headlines, result.notes,
+        result.files, result.summary);
+}
+void fields(Is<Problem> auto& problem, auto& visit) {
+  visit(problem.offset, problem.what);
+}
+void fields(Is<Problems> auto& problems, auto& visit) {
+  visit(problems.count, problems.events_skipped, problems.first);
+}
+void fields(Is<DeviceProperties> auto& device, auto& visit) {
+  visit(device.id, device.name, device.total_memory_bytes, device.multiprocessors,
+        device.max_threads_per_multiprocessor, device.warp_size);
+}
+void fields(Is<TraceFacts> auto& facts, auto& visit) {
+  visit(facts.source, facts.file_bytes, facts.json_bytes, facts.events_seen, facts.start_ns, facts.end_ns,
+        facts.recorded_at_s, facts.is_complete, facts.problems, facts.devices, facts.rank, facts.world_size);
+}
+void fields(Is<FileAnalysis> auto& analysis, auto& visit) {
+  visit(analysis.facts, analysis.error, analysis.result);
 }
 
 template <typename Value>
-Json fields_json(const Value& value) {
-  FieldWriter writer;
-  fields(value, writer);
-  return writer.list();
+Json to_json(const Value& value);
+template <typename Value>
+void read_json(const Json& json, Value& value);
+
+struct FieldWriter {
+  Json json;
+  void operator()(const auto&... values) { (json.push_back(to_json(values)), ...); }
+  void named(const char* key, const auto& value) { json[key] = to_json(value); }
+};
+
+struct FieldReader {
+  const Json& json;
+  std::size_t next = 0;
+  void operator()(auto&... values) { (read_json(json.at(next++), values), ...); }
+  void named(const char* key, auto& value) { read_json(json.at(key), value); }
+};
+
+template <typename Value>
+constexpr bool kIsPlain = std::is_integral_v<Value> || std::is_same_v<Value, std::string>;
+
+template <typename Value>
+Json to_json(const Value& value) {
+  if constexpr (kIsPlain<Value>) {
+    return value;
+  } else if constexpr (std::is_enum_v<Value>) {
+    return static_cast<std::size_t>(value);
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    return real_json(value);
+  } else if constexpr (std::is_same_v<Value, Cell>) {
+    return cell_json(value);
+  } else if constexpr (requires { *value; }) {
+    Json list = Json::array();
+    if (value) list.push_back(to_json(*value));
+    return list;
+  } else if constexpr (requires { value.begin(); }) {
+    Json list = Json::array();
+    for (const auto& one : value) list.push_back(to_json(one));
+    return list;
+  } else {
+    FieldWriter writer;
+    fields(value, writer);
+    return std::move(writer.json);
+  }
 }
 
 template <typename Value>
-Json list_json(const std::vector<Value>& values) {
-  Json list = Json::array();
-  for (const Value& value : values) list.push_back(fields_json(value));
-  return list;
-}
-
-template <typename Value>
-std::vector<Value> list_from(const Json& json) {
-  std::vector<Value> values;
-  for (const Json& one : json) {
-    FieldReader reader(one);
-    fields(values.emplace_back(), reader);
+void read_json(const Json& json, Value& value) {
+  if constexpr (kIsPlain<Value>) {
+    json.get_to(value);
+  } else if constexpr (std::is_enum_v<Value>) {
+    const auto number = json.get<std::size_t>();
+    if (number >= count_of(Value{})) throw Error(fmt::format("unknown kind: {}", number));
+    value = static_cast<Value>(number);
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    value = real_of(json);
+  } else if constexpr (std::is_same_v<Value, Cell>) {
+    value = cell_from_json(json);
+  } else if constexpr (std::is_same_v<Value, std::shared_ptr<const RankSummary>>) {
+    RankSummary summary;
+    for (const Json& one : json) {
+      read_json(one, summary);
+      value = std::make_shared<const RankSummary>(std::move(summary));
+    }
+  } else if constexpr (requires { value.emplace(); }) {
+    for (const Json& one : json) read_json(one, value.emplace());
+  } else if constexpr (requires { value.emplace_back(); }) {
+    for (const Json& one : json) read_json(one, value.emplace_back());
+  } else if constexpr (requires { value.fill({}); }) {
+    for (std::size_t i = 0; i < value.size(); ++i) read_json(json.at(i), value[i]);
+  } else {
+    FieldReader reader{json};
+    fields(value, reader);
   }
-  return values;
-}
-
-Json rank_summary_json(const RankSummary& summary) {
-  Json json{{"steps", summary.steps},
-            {"start_ns", summary.recorded.start},
-            {"end_ns", summary.recorded.end},
-            {"shares", fields_json(summary.shares)},
-            {"calls", list_json(summary.calls)},
-            {"findings", list_json(summary.findings)},
-            {"ops", list_json(summary.ops)}};
-  if (summary.path) {
-    json["path"] = {{"window", summary.path->window},
-                    {"start_ns", summary.path->path.start_ns},
-                    {"end_ns", summary.path->path.end_ns},
-                    {"stretches", list_json(summary.path->path.stretches)}};
-  }
-  return json;
-}
-
-RankSummary rank_summary_from(const Json& json) {
-  RankSummary summary;
-  json.at("steps").get_to(summary.steps);
-  json.at("start_ns").get_to(summary.recorded.start);
-  json.at("end_ns").get_to(summary.recorded.end);
-  FieldReader shares(json.at("shares"));
-  fields(summary.shares, shares);
-  summary.calls = list_from<CollectiveCall>(json.at("calls"));
-  summary.findings = list_from<Finding>(json.at("findings"));
-  summary.ops = list_from<OpTime>(json.at("ops"));
-  if (json.contains("path")) {
-    const Json& path = json.at("path");
-    summary.path = NamedPath{path.at("window").string(),
-                             {path.at("start_ns").get<std::int64_t>(), path.at("end_ns").get<std::int64_t>(),
-                              list_from<PathStretch>(path.at("stretches"))}};
-  }
-  return summary;
 }
 
 namespace fs = std::filesystem;
@@ -301,155 +332,6 @@ class FileQueue {
   std::mutex mutex_;
   FilesProgress progress_;
 };
-
-Json cell_json(const Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
-  if (const auto* real = std::get_if<double>(&cell)) return real_json(*real);
-  return nullptr;
-}
-
-Cell cell_from_json(const Json& json) {
-  if (json.is_null()) return {};
-  if (json.is_string()) return json.get<std::string>();
-  // Doubles are written with a point or an exponent.
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  return real_of(json);
-}
-
-Json table_json(const DataTable& table) {
-  Json columns = Json::array(), rows = Json::array();
-  for (const Column& column : table.columns) {
-    columns.push_back(Json::array({column.key, column.title, static_cast<int>(column.kind)}));
-  }
-  for (const std::vector<Cell>& cells : table.rows) {
-    Json row = Json::array();
-    for (const Cell& cell : cells) row.push_back(cell_json(cell));
-    rows.push_back(std::move(row));
-  }
-  return {{"key", table.key},
-          {"title", table.title},
-          {"columns", columns},
-          {"rows", rows},
-          {"for_combining", table.is_for_combining},
-          {"in_answer", table.is_in_answer}};
-}
-
-DataTable table_of(const Json& json) {
-  DataTable table{json.at("key").string(), json.at("title").string(), {}, {}};
-  for (const Json& column : json.at("columns")) {
-    table.columns.push_back(
-        {column.at(0).string(), column.at(1).string(), static_cast<Kind>(column.at(2).get<int>())});
-  }
-  for (const Json& cells : json.at("rows")) {
-    std::vector<Cell>& row = table.rows.emplace_back();
-    for (const Json& cell : cells) row.push_back(cell_from_json(cell));
-  }
-  table.is_for_combining = json.at("for_combining").get<bool>();
-  table.is_in_answer = json.at("in_answer").get<bool>();
-  return table;
-}
-
-Json result_json(const AnalysisResult& result) {
-  Json tables = Json::array(), headlines = Json::array();
-  for (const DataTable& table : result.tables) tables.push_back(table_json(table));
-  for (const Headline& headline : result.headlines) {
-    headlines.push_back(Json::array({headline.metric, static_cast<int>(headline.kind),
-                                     headline.lower_is_better, real_json(headline.value), headline.device}));
-  }
-  Json files = Json::array();
-  for (const OutputFile& file : result.files) files.push_back(Json::array({file.path, file.content}));
-  Json json{{"doubts", result.doubts}, {"standing", result.standing}, {"answer", result.answer},
-            {"tables", tables},        {"headlines", headlines},      {"notes", result.notes},
-            {"files", files}};
-  if (result.summary != nullptr) json["summary"] = rank_summary_json(*result.summary);
-  return json;
-}
-
-AnalysisResult result_of(const Json& json) {
-  AnalysisResult result;
-  result.doubts = json.at("doubts").get<std::vector<std::string>>();
-  result.standing = json.at("standing").get<std::vector<std::string>>();
-  result.answer = json.at("answer").get<std::vector<std::string>>();
-  for (const Json& table : json.at("tables")) result.tables.push_back(table_of(table));
-  for (const Json& headline : json.at("headlines")) {
-    result.headlines.push_back({headline.at(0).string(), static_cast<Kind>(headline.at(1).get<int>()),
-                                headline.at(2).get<bool>(), real_of(headline.at(3)),
-                                headline.at(4).string()});
-  }
-  result.notes = json.at("notes").get<std::vector<std::string>>();
-  for (const Json& file : json.at("files"))
-    result.files.push_back({file.at(0).string(), file.at(1).string()});
-  if (json.contains("summary"))
-    result.summary = std::make_shared<const RankSummary>(rank_summary_from(json.at("summary")));
-  return result;
-}
-
-Json problems_json(const Problems& problems) {
-  Json first = Json::array();
-  for (const Problem& problem : problems.first) first.push_back(Json::array({problem.offset, problem.what}));
-  return {{"count", problems.count}, {"events_skipped", problems.events_skipped}, {"first", first}};
-}
-
-Problems problems_of(const Json& json) {
-  Problems problems{
-      json.at("count").get<std::uint64_t>(), json.at("events_skipped").get<std::uint64_t>(), {}};
-  for (const Json& problem : json.at("first"))
-    problems.first.push_back({problem.at(0).get<std::uint64_t>(), problem.at(1).string()});
-  return problems;
-}
-
-Json devices_json(const std::vector<DeviceProperties>& devices) {
-  Json list = Json::array();
-  for (const DeviceProperties& device : devices) {
-    list.push_back(Json::array({device.id, device.name, device.total_memory_bytes, device.multiprocessors,
-                                device.max_threads_per_multiprocessor, device.warp_size}));
-  }
-  return list;
-}
-
-std::vector<DeviceProperties> devices_of(const Json& json) {
-  std::vector<DeviceProperties> devices;
-  for (const Json& device : json) {
-    const auto whole = [&](int index) { return device.at(index).get<std::int32_t>(); };
-    devices.push_back(
-        {whole(0), device.at(1).string(), device.at(2).get<double>(), whole(3), whole(4), whole(5)});
-  }
-  return devices;
-}
-
-Json facts_json(const TraceFacts& facts) {
-  Json json{{"source", facts.source},
-            {"file_bytes", facts.file_bytes},
-            {"json_bytes", facts.json_bytes},
-            {"events_seen", facts.events_seen},
-            {"start_ns", facts.start_ns},
-            {"end_ns", facts.end_ns},
-            {"recorded_at_s", facts.recorded_at_s},
-            {"is_complete", facts.is_complete},
-            {"problems", problems_json(facts.problems)},
-            {"devices", devices_json(facts.devices)}};
-  if (facts.rank) json["rank"] = *facts.rank;
-  if (facts.world_size) json["world_size"] = *facts.world_size;
-  return json;
-}
-
-TraceFacts facts_from(const Json& json) {
-  TraceFacts facts;
-  json.at("source").get_to(facts.source);
-  json.at("file_bytes").get_to(facts.file_bytes);
-  json.at("json_bytes").get_to(facts.json_bytes);
-  json.at("events_seen").get_to(facts.events_seen);
-  json.at("start_ns").get_to(facts.start_ns);
-  json.at("end_ns").get_to(facts.end_ns);
-  json.at("recorded_at_s").get_to(facts.recorded_at_s);
-  json.at("is_complete").get_to(facts.is_complete);
-  facts.problems = problems_of(json.at("problems"));
-  facts.devices = devices_of(json.at("devices"));
-  if (json.contains("rank")) facts.rank = json.at("rank").get<std::int64_t>();
-  if (json.contains("world_size")) facts.world_size = json.at("world_size").get<std::int64_t>();
-  return facts;
-}
 
 /// Splits a merged trace if the analysis combines ranks.
 AnalysisResult analyzed_ranks(const TraceIndex& index, const Analysis& analysis,
@@ -582,23 +464,14 @@ AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analy
 }
 
 std::string to_text(std::span<const FileAnalysis> analyses) {
-  Json list = Json::array();
-  for (const FileAnalysis& analysis : analyses) {
-    list.push_back({{"facts", facts_json(analysis.facts)},
-                    {"error", analysis.error},
-                    {"result", result_json(analysis.result)}});
-  }
-  return dump_json(list);
+  return dump_json(to_json(analyses));
 }
 
 std::vector<FileAnalysis> file_analyses_from_text(std::string_view text) {
   const Json list = parse_json(text, "the analyses of another process");
   std::vector<FileAnalysis> analyses;
   try {
-    for (const Json& json : list) {
-      analyses.push_back(
-          {facts_from(json.at("facts")), json.at("error").string(), result_of(json.at("result"))});
-    }
+    read_json(list, analyses);
   } catch (const JsonError& error) {
     throw Error(std::string("the analyses of another process come from another version: ") + error.what() +
                 "; start the same build everywhere");
