@@ -50,21 +50,13 @@ std::size_t column_of(const Headline& headline, std::vector<Series>& columns) {
   return column;
 }
 
-std::string title_of(const Headline& headline) {
-  constexpr std::string_view kUnit = "_ns";
-  std::string title = headline.metric;
-  if (headline.kind == Kind::kTimeNs && title.ends_with(kUnit)) title.resize(title.size() - kUnit.size());
-  std::ranges::replace(title, '_', ' ');
-  return title;
-}
-
-void add_columns(DataTable& table, const std::vector<Series>& columns) {
+void add_headlines(DataTable& table, const std::vector<Series>& columns) {
   for (const Series& series : columns)
-    table.columns.push_back({series.first->metric, title_of(*series.first), series.first->kind});
+    table.columns.push_back(Column::of(series.first->kind, series.first->metric));
 }
 
 DataTable rank_table(std::span<const RankResult> ranks, std::vector<Series>& columns) {
-  DataTable table{"ranks", "by rank", {{"rank", "rank", Kind::kCount}, {"file", "file", Kind::kText}}, {}};
+  DataTable table{"ranks", "by rank", {Column::count("rank"), Column::text("file")}};
   for (const RankResult& rank : ranks) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{rank.rank, rank.source});
     for (const Headline& headline : rank.result.headlines) {
@@ -75,7 +67,7 @@ DataTable rank_table(std::span<const RankResult> ranks, std::vector<Series>& col
       row[column + 2] = headline.value;
     }
   }
-  add_columns(table, columns);
+  add_headlines(table, columns);
   for (std::vector<Cell>& row : table.rows) row.resize(table.columns.size());
   std::ranges::stable_sort(table.rows, {},
                            [](const std::vector<Cell>& row) { return std::get<std::int64_t>(row[0]); });
@@ -83,8 +75,8 @@ DataTable rank_table(std::span<const RankResult> ranks, std::vector<Series>& col
 }
 
 DataTable spread_table(const std::vector<Series>& columns) {
-  DataTable table{"spread", "over the ranks", {{"statistic", "", Kind::kText}}, {}};
-  add_columns(table, columns);
+  DataTable table{"spread", "over the ranks", {Column::text("statistic", "")}};
+  add_headlines(table, columns);
   const auto add = [&](const char* name, auto&& value_of) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{std::string(name)});
     for (const Series& series : columns) row.emplace_back(value_of(series.values));
@@ -179,6 +171,21 @@ std::int64_t AnalysisOptions::rounded_time_ns(const std::string& name, std::int6
   if (!values_.contains(name)) return fallback_ns;
   constexpr double kMost = 9.2e18;
   return std::llround(std::clamp(time_ns(name, 0), -kMost, kMost));
+}
+
+AnalysisResult only_note(std::string note) {
+  AnalysisResult result;
+  result.notes.push_back(std::move(note));
+  return result;
+}
+
+std::size_t AnalysisOptions::choice_of(const std::string& name, std::span<const char* const> choices) const {
+  const std::string given = text(name, choices.front());
+  const auto found =
+      std::ranges::find(choices, given, [](const char* choice) { return std::string_view(choice); });
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  const std::vector<std::string> others(choices.begin(), choices.end() - 1);
+  throw Error(fmt::format("--{} {}: give {} or {}", name, quote(given), join(others, ", "), choices.back()));
 }
 
 std::size_t keep_top(DataTable& table, std::size_t top) {

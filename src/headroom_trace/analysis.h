@@ -25,7 +25,7 @@ struct Headline {
   Kind kind = Kind::kNumber;
   bool lower_is_better = true;
   double value = 0;
-  std::string device;  ///< "0"; empty: the whole trace
+  std::string device = {};  ///< "0"; empty: the whole trace
 };
 
 /// Requested by the user, written by the caller.
@@ -75,8 +75,17 @@ class AnalysisOptions {
   double time_ns(const std::string& name, double fallback_ns) const;
   /// Rounded and clamped to 64 bits.
   std::int64_t rounded_time_ns(const std::string& name, std::int64_t fallback_ns) const;
+  /// The value of the choice that the text names; the first choice is the default.
+  template <typename Value, std::size_t kCount>
+  Value choice(const std::string& name, const std::pair<const char*, Value> (&choices)[kCount]) const {
+    std::vector<const char*> names;
+    for (const auto& [text, value] : choices) names.push_back(text);
+    return choices[choice_of(name, names)].second;
+  }
 
  private:
+  std::size_t choice_of(const std::string& name, std::span<const char* const> choices) const;
+
   std::map<std::string, std::string> values_;
 };
 
@@ -86,9 +95,9 @@ struct Analysis {
   const char* summary;
   Needs needs;
   AnalysisResult (*analyze)(const TraceIndex&, const AnalysisOptions&);
-  std::span<const AnalysisOption> options;
+  std::span<const AnalysisOption> options = {};
   /// Null: combine_headlines.
-  AnalysisResult (*combine)(std::span<const RankResult>, const AnalysisOptions&);
+  AnalysisResult (*combine)(std::span<const RankResult>, const AnalysisOptions&) = nullptr;
   /// Additional needs of these options; may be null.
   Needs (*needs_with)(const AnalysisOptions&) = nullptr;
   /// Replaces `needs` above kLargeTrace, to limit memory.
@@ -109,6 +118,8 @@ const Analysis* find_analysis(std::string_view name);
 
 /// Default Analysis::combine: one row per rank, and the spread.
 AnalysisResult combine_headlines(std::span<const RankResult> ranks);
+
+AnalysisResult only_note(std::string note);
 
 /// Keeps the first `top` rows (0: all). Returns the number removed.
 std::size_t keep_top(DataTable& table, std::size_t top);

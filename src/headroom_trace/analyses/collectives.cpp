@@ -36,8 +36,8 @@ AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOption
   result.tables.push_back(collective_table(calls));
   double total = 0;
   for (const CollectiveCall& call : calls) total += static_cast<double>(call.duration_ns);
-  result.headlines = {{"communication_time", Kind::kTimeNs, true, total, ""},
-                      {"collectives", Kind::kCount, true, static_cast<double>(calls.size()), ""}};
+  result.headlines = {{"communication_time", Kind::kTimeNs, true, total},
+                      {"collectives", Kind::kCount, true, static_cast<double>(calls.size())}};
   if (calls.empty()) {
     result.notes.emplace_back("no communication kernel in the file");
     return result;
@@ -100,13 +100,9 @@ DataTable long_table(const std::vector<CollectiveCall>& calls, const Iterations&
                      double min_share) {
   DataTable table{"long_communication",
                   "long communication kernels of this rank",
-                  {{"iteration", "iteration", Kind::kCount},
-                   {"stream", "stream", Kind::kCount},
-                   {"kernel", "kernel", Kind::kText},
-                   {"start_ns", "at", Kind::kInstantNs},
-                   {"duration_ns", "time", Kind::kTimeNs},
-                   {"share_of_iteration", "of the mean iteration", Kind::kShare}},
-                  {}};
+                  {Column::count("iteration"), Column::count("stream"), Column::text("kernel"),
+                   Column::instant("start_ns", "at"), Column::time("duration_ns", "time"),
+                   Column::share("share_of_iteration", "of the mean iteration")}};
   if (iterations.count == 0) return table;
   const double mean = static_cast<double>(iterations.total_ns) / static_cast<double>(iterations.count);
   for (const CollectiveCall& call : calls) {
@@ -126,7 +122,7 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
     result.notes.emplace_back("no steps in the file: the whole trace counts as one iteration");
   result.tables = {long_table(result.summary->calls, iterations_of(*result.summary), min_share)};
   result.headlines.push_back({"long_communication_kernels", Kind::kCount, true,
-                              static_cast<double>(result.tables.front().rows.size()), ""});
+                              static_cast<double>(result.tables.front().rows.size())});
   keep_top(result.tables.front(), options.top);
   result.notes.emplace_back("cannot look for a straggler in one rank: give the traces of all ranks");
   return result;
@@ -135,12 +131,8 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
 DataTable cost_table(const JobCollectives& job, std::span<const RankResult> ranks) {
   DataTable table{"ranks",
                   "ranks by how long the others wait for them per iteration",
-                  {{"rank", "rank", Kind::kCount},
-                   {"file", "file", Kind::kText},
-                   {"imposed_ns", "others wait", Kind::kTimeNs},
-                   {"waited_ns", "waits for others", Kind::kTimeNs},
-                   {"last", "times last", Kind::kCount}},
-                  {}};
+                  {Column::count("rank"), Column::text("file"), Column::time("imposed_ns", "others wait"),
+                   Column::time("waited_ns", "waits for others"), Column::count("last", "times last")}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     table.rows.push_back({ranks[i].rank, ranks[i].source, job.lateness.cost_ns[i] / job.steps,
                           job.lateness.waited_ns[i] / job.steps, job.lateness.last[i]});
@@ -155,8 +147,8 @@ void add_verdict(const JobCollectives& job, std::span<const RankResult> ranks, A
   const auto worst = std::ranges::max_element(late.cost_ns);
   const auto rank = static_cast<std::size_t>(worst - late.cost_ns.begin());
   const double cost_ns = *worst / job.steps;
-  result.headlines = {{"straggler_cost", Kind::kTimeNs, true, cost_ns, ""},
-                      {"straggler_cost_share", Kind::kShare, true, cost_ns / job.step_ns, ""}};
+  result.headlines = {{"straggler_cost", Kind::kTimeNs, true, cost_ns},
+                      {"straggler_cost_share", Kind::kShare, true, cost_ns / job.step_ns}};
   if (cost_ns < kMinStragglerShare * job.step_ns) {
     result.answer.push_back(
         fmt::format("no straggler: without the latest rank, an iteration of {} would be only {} shorter",
@@ -203,29 +195,20 @@ constexpr AnalysisOption kStragglerOptions[] = {
 namespace analysis {
 
 extern const Analysis collectives{
-    "collectives",
-    "show communication kernels by process group: size, bandwidth, waits between ranks",
-    Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments,
-    analyze_collectives,
-    {},
-    combine_collectives,
-    nullptr,
-    {},
-    true};
+    .name = "collectives",
+    .summary = "show communication kernels by process group: size, bandwidth, waits between ranks",
+    .needs = Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments,
+    .analyze = analyze_collectives,
+    .combine = combine_collectives,
+    .needs_times = true};
 
-}  // namespace analysis
-
-namespace analysis {
-
-extern const Analysis stragglers{"stragglers",
-                                 "find the rank that the others wait for in collectives",
-                                 Needs::kLaunches | Needs::kGpuArguments,
-                                 analyze_stragglers,
-                                 kStragglerOptions,
-                                 combine_stragglers,
-                                 nullptr,
-                                 {},
-                                 true};
+extern const Analysis stragglers{.name = "stragglers",
+                                 .summary = "find the rank that the others wait for in collectives",
+                                 .needs = Needs::kLaunches | Needs::kGpuArguments,
+                                 .analyze = analyze_stragglers,
+                                 .options = kStragglerOptions,
+                                 .combine = combine_stragglers,
+                                 .needs_times = true};
 
 }  // namespace analysis
 

@@ -159,7 +159,7 @@ struct Window {
 std::vector<Window> annotated(const Trace& trace, const std::string& text) {
   std::vector<Window> found;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    const std::string_view name = trace.names[trace.events.name[i]];
+    const std::string_view name = trace.event_name(i);
     if (trace.events.category[i] != Category::kUserAnnotation || name.find(text) == std::string_view::npos)
       continue;
     found.push_back({std::string(name), {trace.events.start_ns[i], trace.events.end_ns(i)}});
@@ -240,11 +240,8 @@ std::int64_t length_of(std::span<const PathLink> path) {
 DataTable class_table(const ClassSums& sums, std::int64_t path_ns) {
   DataTable table{"classes",
                   "the critical path by class",
-                  {{"class", "class", Kind::kText},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"share", "of path", Kind::kShare},
-                   {"links", "links", Kind::kCount}},
-                  {}};
+                  {Column::text("class"), Column::time("time_ns"), Column::share("share", "of path"),
+                   Column::count("links")}};
   for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
     const PathSum& sum = sums[kind];
     if (sum.links > 0)
@@ -255,7 +252,7 @@ DataTable class_table(const ClassSums& sums, std::int64_t path_ns) {
 }
 
 std::string name_of(const Trace& trace, std::uint32_t event) {
-  return event == kNone ? "" : std::string(trace.names[trace.events.name[event]]);
+  return event == kNone ? "" : std::string(trace.event_name(event));
 }
 
 DataTable name_table(const Trace& trace, std::span<const PathLink> path) {
@@ -265,12 +262,8 @@ DataTable name_table(const Trace& trace, std::span<const PathLink> path) {
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.time_ns; });
   DataTable table{"names",
                   "the critical path by event",
-                  {{"class", "class", Kind::kText},
-                   {"name", "event", Kind::kText},
-                   {"links", "links", Kind::kCount},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"share", "of path", Kind::kShare}},
-                  {}};
+                  {Column::text("class"), Column::text("name", "event"), Column::count("links"),
+                   Column::time("time_ns"), Column::share("share", "of path")}};
   for (const auto& [key, sum] : sorted) {
     table.rows.push_back(
         {to_string(key.first), key.second, sum.links, sum.time_ns, share_cell(sum.time_ns, length_of(path))});
@@ -291,15 +284,11 @@ DataTable link_table(const Trace& trace, std::span<const PathLink> path, std::si
   std::vector<PathLink> sorted(path.begin(), path.end());
   std::ranges::stable_sort(sorted, std::greater{}, &PathLink::length_ns);
   if (top > 0 && sorted.size() > top) sorted.resize(top);
-  DataTable table{"longest_links",
-                  "the longest links of the critical path",
-                  {{"class", "class", Kind::kText},
-                   {"name", "event", Kind::kText},
-                   {"place", "on", Kind::kText},
-                   {"start_ns", "at", Kind::kInstantNs},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"share", "of path", Kind::kShare}},
-                  {}};
+  DataTable table{
+      "longest_links",
+      "the longest links of the critical path",
+      {Column::text("class"), Column::text("name", "event"), Column::text("place", "on"),
+       Column::instant("start_ns", "at"), Column::time("time_ns"), Column::share("share", "of path")}};
   for (const PathLink& link : sorted) {
     table.rows.push_back({to_string(link.kind), name_of(trace, link.event), place_of(trace, link.event),
                           link.time.start, link.length_ns(), share_cell(link.length_ns(), length_of(path))});
@@ -310,10 +299,8 @@ DataTable link_table(const Trace& trace, std::span<const PathLink> path, std::si
 DataTable path_table(const Window& window, std::span<const PathLink> path) {
   return {"path",
           "the critical path",
-          {{"window", "window", Kind::kText},
-           {"window_ns", "window time", Kind::kTimeNs},
-           {"path_ns", "path", Kind::kTimeNs},
-           {"links", "links", Kind::kCount}},
+          {Column::text("window"), Column::time("window_ns", "window time"), Column::time("path_ns"),
+           Column::count("links")},
           {{window.text, window.span.end - window.span.start, length_of(path), std::ssize(path)}}};
 }
 
@@ -359,13 +346,13 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
                    link_table(trace, path, options.top)};
   keep_top(result.tables[2], options.top);
   keep_for_job(index, window, path, result);
-  result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path_ns), ""});
+  result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path_ns)});
   for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
     if (sums[kind].links == 0) continue;
     std::string name = to_string(static_cast<PathClass>(kind));
     std::ranges::replace(name, ' ', '_');
     result.headlines.push_back(
-        {"critical_path_" + name, Kind::kTimeNs, true, static_cast<double>(sums[kind].time_ns), ""});
+        {"critical_path_" + name, Kind::kTimeNs, true, static_cast<double>(sums[kind].time_ns)});
   }
   if (options.flag("overlay")) result.files.push_back({options.text("overlay"), Overlay(trace, path).text()});
   return result;
@@ -416,7 +403,7 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
   result.tables.insert(result.tables.begin(), {std::move(stretches), job_class_table(path, ranks)});
   keep_top(result.tables[1], options.top);
   result.headlines.push_back(
-      {"job_critical_path", Kind::kTimeNs, true, static_cast<double>(length_ns(path)), ""});
+      {"job_critical_path", Kind::kTimeNs, true, static_cast<double>(length_ns(path))});
   return result;
 }
 
@@ -431,15 +418,13 @@ constexpr AnalysisOption kPathOptions[] = {
 namespace analysis {
 
 extern const Analysis critical_path{
-    "critical-path",
-    "show the chain of CPU and GPU work that sets the time of a step",
-    Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments | Needs::kPython,
-    analyze_critical_path,
-    kPathOptions,
-    combine,
-    nullptr,
-    {},
-    true};
+    .name = "critical-path",
+    .summary = "show the chain of CPU and GPU work that sets the time of a step",
+    .needs = Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments | Needs::kPython,
+    .analyze = analyze_critical_path,
+    .options = kPathOptions,
+    .combine = combine,
+    .needs_times = true};
 
 }  // namespace analysis
 

@@ -22,13 +22,9 @@ DataTable trace_table(const TraceIndex& index) {
   const auto known = [](const std::optional<std::int64_t>& value) { return value ? Cell{*value} : Cell{}; };
   return {"trace",
           "the trace",
-          {{"json_bytes", "JSON", Kind::kBytes},
-           {"events", "events", Kind::kCount},
-           {"gpu_events", "GPU events", Kind::kCount},
-           {"devices", "devices", Kind::kCount},
-           {"steps", "steps", Kind::kCount},
-           {"rank", "rank", Kind::kCount},
-           {"world_size", "ranks", Kind::kCount}},
+          {Column::bytes("json_bytes", "JSON"), Column::count("events"),
+           Column::count("gpu_events", "GPU events"), Column::count("devices"), Column::count("steps"),
+           Column::count("rank"), Column::count("world_size", "ranks")},
           {{static_cast<std::int64_t>(trace.json_bytes), static_cast<std::int64_t>(trace.events_seen),
             static_cast<std::int64_t>(trace.gpu.size()), count_cell(index.work().devices.size()),
             count_cell(index.steps().steps.size()), known(trace.rank), known(trace.world_size)}}};
@@ -59,13 +55,8 @@ DataTable top_kernels(const Trace& trace, const std::vector<KernelType>& types, 
   if (top != 0 && groups.size() > top) groups.resize(top);
   DataTable table{"kernels",
                   "kernels by total time",
-                  {{"name", "name", Kind::kText},
-                   {"type", "type", Kind::kText},
-                   {"count", "count", Kind::kCount},
-                   {"total_ns", "total", Kind::kTimeNs},
-                   {"share", "share", Kind::kShare},
-                   {"mean_ns", "mean", Kind::kTimeNs}},
-                  {}};
+                  {Column::text("name"), Column::text("type"), Column::count("count"),
+                   Column::time("total_ns"), Column::share("share"), Column::time("mean_ns")}};
   for (const Group& group : groups) {
     table.rows.push_back({std::string(trace.names[group.name]), to_string(group.type), group.count,
                           group.total, share_cell(group.total, sum),
@@ -77,11 +68,8 @@ DataTable top_kernels(const Trace& trace, const std::vector<KernelType>& types, 
 DataTable communication_table(std::span<const DeviceTimes> devices) {
   DataTable table{"communication",
                   "communication",
-                  {{"device", "device", Kind::kText},
-                   {"communication_ns", "communication", Kind::kTimeNs},
-                   {"overlapped_ns", "overlapped", Kind::kTimeNs},
-                   {"overlap", "overlap", Kind::kShare}},
-                  {}};
+                  {Column::text("device"), Column::time("communication_ns"), Column::time("overlapped_ns"),
+                   Column::share("overlap")}};
   for (const DeviceTimes& times : devices) {
     const Breakdown sums = breakdown(times);
     if (sums.communication_ns == 0) continue;
@@ -95,14 +83,14 @@ std::vector<Headline> headlines(const Breakdown& sum, std::int64_t matmul_ns) {
   if (sum.span_ns <= 0) return {};
   const auto share = [&](std::int64_t part) { return Breakdown::share_of(part, sum.span_ns); };
   std::vector<Headline> found{
-      {"utilization", Kind::kShare, false, sum.utilization(), ""},
-      {"span_ns", Kind::kTimeNs, true, static_cast<double>(sum.span_ns), ""},
-      {"busy_ns", Kind::kTimeNs, true, static_cast<double>(sum.busy_ns), ""},
-      {"exposed_communication_share", Kind::kShare, true, share(sum.exposed_communication_ns), ""},
-      {"matmul_convolution_share", Kind::kShare, false, share(matmul_ns), ""}};
+      {"utilization", Kind::kShare, false, sum.utilization()},
+      {"span_ns", Kind::kTimeNs, true, static_cast<double>(sum.span_ns)},
+      {"busy_ns", Kind::kTimeNs, true, static_cast<double>(sum.busy_ns)},
+      {"exposed_communication_share", Kind::kShare, true, share(sum.exposed_communication_ns)},
+      {"matmul_convolution_share", Kind::kShare, false, share(matmul_ns)}};
   if (sum.communication_ns > 0) {
     found.push_back({"communication_overlap", Kind::kShare, false,
-                     Breakdown::share_of(sum.overlapped_ns, sum.communication_ns), ""});
+                     Breakdown::share_of(sum.overlapped_ns, sum.communication_ns)});
   }
   return found;
 }
@@ -215,19 +203,19 @@ AnalysisResult combine_job_findings(std::span<const RankResult> ranks, const Ana
 namespace analysis {
 
 extern const Analysis summary{
-    "summary",    "show what to fix first, utilization, where the time goes, top kernels",
-    kSearchNeeds, analyze_summary,
-    {},           combine_summary,
-    nullptr,      Needs::kGpuWork};
+    .name = "summary",
+    .summary = "show what to fix first, utilization, where the time goes, top kernels",
+    .needs = kSearchNeeds,
+    .analyze = analyze_summary,
+    .combine = combine_summary,
+    .needs_of_large = Needs::kGpuWork};
 
-}  // namespace analysis
-
-namespace analysis {
-
-extern const Analysis findings{
-    "findings",      "rank the causes of lost time by the time per step that each costs",
-    kSearchNeeds,    analyze_findings,
-    kFindingOptions, combine_job_findings};
+extern const Analysis findings{.name = "findings",
+                               .summary = "rank the causes of lost time by the time per step that each costs",
+                               .needs = kSearchNeeds,
+                               .analyze = analyze_findings,
+                               .options = kFindingOptions,
+                               .combine = combine_job_findings};
 
 }  // namespace analysis
 

@@ -40,10 +40,8 @@ struct Branch {
 };
 
 void add_time_columns(DataTable& table) {
-  for (const Column& column :
-       {Column{"idle_ns", "idle", Kind::kTimeNs}, Column{"share", "share of idle", Kind::kShare},
-        Column{"parts", "times", Kind::kCount}, Column{"longest_ns", "longest", Kind::kTimeNs}})
-    table.columns.push_back(column);
+  add_columns(table, {Column::time("idle_ns"), Column::share("share", "share of idle"),
+                      Column::count("parts", "times"), Column::time("longest_ns")});
 }
 
 void add_branches(const Branch& branch, std::int64_t depth, std::int64_t idle_ns, std::size_t top,
@@ -164,20 +162,13 @@ DataTable work_table(const std::vector<IdleWork>& works, bool by_stream) {
   table.key = by_stream ? "streams" : "devices";
   table.title = by_stream ? "idle time of each stream, between its first and last work"
                           : "idle time of each device (no stream working)";
-  table.columns = {{"device", "device", Kind::kText}};
-  if (by_stream) table.columns.push_back({"stream", "stream", Kind::kCount});
-  for (const Column& column : std::vector<Column>{{"work", "work", Kind::kCount},
-                                                  {"span_ns", "span", Kind::kTimeNs},
-                                                  {"busy_ns", "busy", Kind::kTimeNs},
-                                                  {"idle_ns", "idle", Kind::kTimeNs},
-                                                  {"idle_share", "idle share", Kind::kShare},
-                                                  {"host_wait_gaps", "host waits", Kind::kCount},
-                                                  {"host_wait_ns", "host wait", Kind::kTimeNs},
-                                                  {"kernel_wait_gaps", "kernel waits", Kind::kCount},
-                                                  {"kernel_wait_ns", "kernel wait", Kind::kTimeNs},
-                                                  {"other_gaps", "others", Kind::kCount},
-                                                  {"other_ns", "other", Kind::kTimeNs}})
-    table.columns.push_back(column);
+  table.columns = {Column::text("device")};
+  if (by_stream) table.columns.push_back(Column::count("stream"));
+  add_columns(table, {Column::count("work"), Column::time("span_ns"), Column::time("busy_ns"),
+                      Column::time("idle_ns"), Column::share("idle_share"),
+                      Column::count("host_wait_gaps", "host waits"), Column::time("host_wait_ns"),
+                      Column::count("kernel_wait_gaps", "kernel waits"), Column::time("kernel_wait_ns"),
+                      Column::count("other_gaps", "others"), Column::time("other_ns")});
   for (const IdleWork& idle : works) {
     std::vector<Cell> row{device_text(idle.work->device)};
     if (by_stream) row.push_back(number_cell(idle.work->stream));
@@ -215,15 +206,9 @@ DataTable causes_table(const std::vector<IdleWork>& devices, const std::vector<I
   DataTable table{"causes",
                   fmt::format("HTA's causes of idle time; a kernel wait is shorter than {}",
                               format_time_ns(static_cast<double>(threshold_ns))),
-                  {{"scope", "gaps of", Kind::kText},
-                   {"cause", "cause", Kind::kText},
-                   {"gaps", "gaps", Kind::kCount},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"share", "share of idle", Kind::kShare},
-                   {"median_ns", "median", Kind::kTimeNs},
-                   {"p95_ns", "p95", Kind::kTimeNs},
-                   {"max_ns", "longest", Kind::kTimeNs}},
-                  {}};
+                  {Column::text("scope", "gaps of"), Column::text("cause"), Column::count("gaps"),
+                   Column::time("time_ns"), Column::share("share", "share of idle"),
+                   Column::time("median_ns"), Column::time("p95_ns"), Column::time("max_ns", "longest")}};
   add_causes(table, "devices", devices);
   add_causes(table, "streams", streams);
   return table;
@@ -253,18 +238,12 @@ std::vector<PlacedGap> longest_gaps(const std::vector<IdleWork>& works, std::siz
 DataTable gaps_table(const Trace& trace, const std::vector<IdleWork>& works, bool by_stream,
                      const std::vector<std::uint32_t>& launch, const std::vector<std::uint32_t>& op,
                      std::size_t top) {
-  DataTable table{by_stream ? "stream_gaps" : "device_gaps",
-                  by_stream ? "longest gaps of a stream" : "longest gaps of a device",
-                  {{"device", "device", Kind::kText},
-                   {"stream", "stream", Kind::kCount},
-                   {"start_ns", "start", Kind::kInstantNs},
-                   {"idle_ns", "idle", Kind::kTimeNs},
-                   {"cause", "cause", Kind::kText},
-                   {"launched_after_ns", "launched after", Kind::kTimeNs},
-                   {"op", "ended by op", Kind::kText},
-                   {"next", "ended by", Kind::kText},
-                   {"before", "after", Kind::kText}},
-                  {}};
+  DataTable table{
+      by_stream ? "stream_gaps" : "device_gaps",
+      by_stream ? "longest gaps of a stream" : "longest gaps of a device",
+      {Column::text("device"), Column::count("stream"), Column::instant("start_ns"), Column::time("idle_ns"),
+       Column::text("cause"), Column::time("launched_after_ns"), Column::text("op", "ended by op"),
+       Column::text("next", "ended by"), Column::text("before", "after")}};
   for (const auto& [work, gap] : longest_gaps(works, top)) {
     const std::uint32_t call = launch[gap.next];
     table.rows.push_back({device_text(work->device), number_cell(trace.gpu[gap.next].stream), gap.start_ns,
@@ -297,14 +276,11 @@ DataTable ops_table(const Trace& trace, const std::vector<IdleWork>& devices,
   }
   std::vector<std::pair<NameId, Sum>> sorted(by_op.begin(), by_op.end());
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.idle_ns; });
-  DataTable table{"ops",
-                  "idle time of the devices by the op that ended it",
-                  {{"op", "op", Kind::kText},
-                   {"gaps", "gaps", Kind::kCount},
-                   {"idle_ns", "idle", Kind::kTimeNs},
-                   {"share", "share of idle", Kind::kShare},
-                   {"host_wait_ns", "of which host wait", Kind::kTimeNs}},
-                  {}};
+  DataTable table{
+      "ops",
+      "idle time of the devices by the op that ended it",
+      {Column::text("op"), Column::count("gaps"), Column::time("idle_ns"),
+       Column::share("share", "share of idle"), Column::time("host_wait_ns", "of which host wait")}};
   for (const auto& [name, sum] : sorted)
     table.rows.push_back({name_cell(trace, name), count_cell(sum.gaps), sum.idle_ns,
                           share_cell(sum.idle_ns, idle_ns), sum.host_wait_ns});
@@ -359,11 +335,9 @@ double idle_share_of(const AnalysisResult& result) {
 DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> steps, std::size_t top) {
   const Trace& trace = index.trace();
   constexpr std::size_t kMostOfAStep = 3;
-  DataTable table{
-      "step_culprits",
-      "CPU activity while the GPU was idle, by step",
-      {{"step", "step", Kind::kText}, {"doing", "host", Kind::kText}, {"what", "what", Kind::kText}},
-      {}};
+  DataTable table{"step_culprits",
+                  "CPU activity while the GPU was idle, by step",
+                  {Column::text("step"), Column::text("doing", "host"), Column::text("what")}};
   add_time_columns(table);
   const HostOrder& host = index.host();
   const IdleCulprits culprits = idle_culprits(trace, index.work(), index.launches(), host);
@@ -393,10 +367,8 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
 /// most `top` branches per node and five; 0: all.
 DataTable culprit_table(const TraceIndex& index, std::size_t top) {
   const Trace& trace = index.trace();
-  DataTable table{"culprits",
-                  "CPU activity while the GPU was idle",
-                  {{"depth", "depth", Kind::kCount}, {"what", "what", Kind::kText}},
-                  {}};
+  DataTable table{
+      "culprits", "CPU activity while the GPU was idle", {Column::count("depth"), Column::text("what")}};
   add_time_columns(table);
   const HostOrder& host = index.host();
   Branch root;
@@ -406,9 +378,9 @@ DataTable culprit_table(const TraceIndex& index, std::size_t top) {
     doing.add(part);
     if (part.event == kNone) continue;
     const std::uint32_t shown = place_of(trace, host, part);
-    Branch& place = doing.below[std::string(trace.names[trace.events.name[shown]])];
+    Branch& place = doing.below[std::string(trace.event_name(shown))];
     place.add(part);
-    if (part.event != shown) place.below[std::string(trace.names[trace.events.name[part.event]])].add(part);
+    if (part.event != shown) place.below[std::string(trace.event_name(part.event))].add(part);
   }
   constexpr std::size_t kMostOfABranch = 5;
   add_branches(root, 0, root.idle_ns, top == 0 ? 0 : std::min(top, kMostOfABranch), table);
@@ -417,11 +389,8 @@ DataTable culprit_table(const TraceIndex& index, std::size_t top) {
 
 AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
+  if (trace.gpu.empty()) return only_note(no_gpu_work(trace));
   AnalysisResult result;
-  if (trace.gpu.empty()) {
-    result.notes.push_back(no_gpu_work(trace));
-    return result;
-  }
   const auto threshold_ns = options.rounded_time_ns("threshold", kHtaThresholdNs);
   const std::vector<std::uint32_t>& launch = index.launches();
   const std::vector<std::uint32_t>& op = index.ops();
@@ -493,15 +462,11 @@ DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kPa
                      const std::optional<Spans>& busy) {
   DataTable table{"steps",
                   "steps",
-                  {{"step", "step", Kind::kText},
-                   {"start_ns", "start", Kind::kInstantNs},
-                   {"wall_ns", "wall", Kind::kTimeNs},
-                   {"busy_ns", "busy", Kind::kTimeNs},
-                   {"utilization", "utilization", Kind::kShare}},
-                  {}};
+                  {Column::text("step"), Column::instant("start_ns"), Column::time("wall_ns"),
+                   Column::time("busy_ns"), Column::share("utilization")}};
   for (std::size_t part = 0; part < kParts; ++part)
     table.columns.push_back({kPartKeys[part], kPartTitles[part], Kind::kTimeNs});
-  table.columns.push_back({"other_ns", "other", Kind::kTimeNs});
+  table.columns.push_back(Column::time("other_ns"));
   for (const Step& step : steps) {
     const Span window{step.start_ns, step.end_ns};
     const std::int64_t wall = step.end_ns - step.start_ns;
@@ -526,12 +491,8 @@ DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kPa
 DataTable device_step_table(const std::vector<Step>& steps, std::span<const DeviceTimes> devices) {
   DataTable table{"step_devices",
                   "steps by device",
-                  {{"step", "step", Kind::kText},
-                   {"device", "device", Kind::kText},
-                   {"wall_ns", "wall", Kind::kTimeNs},
-                   {"busy_ns", "busy", Kind::kTimeNs},
-                   {"utilization", "utilization", Kind::kShare}},
-                  {}};
+                  {Column::text("step"), Column::text("device"), Column::time("wall_ns"),
+                   Column::time("busy_ns"), Column::share("utilization")}};
   std::vector<Spans> busy;
   for (const DeviceTimes& times : devices) busy.push_back(times.busy());
   for (const Step& step : steps) {
@@ -571,10 +532,10 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
     if (wall > 0 && busy && is_any_whole)
       utilizations.push_back(static_cast<double>(length_within(*busy, {step.start_ns, step.end_ns})) / wall);
   }
-  result.headlines.push_back({"steps", Kind::kCount, false, static_cast<double>(found.size()), ""});
-  result.headlines.push_back({"step_time_ns", Kind::kTimeNs, true, median(walls), ""});
+  result.headlines.push_back({"steps", Kind::kCount, false, static_cast<double>(found.size())});
+  result.headlines.push_back({"step_time_ns", Kind::kTimeNs, true, median(walls)});
   if (!utilizations.empty())
-    result.headlines.push_back({"step_utilization", Kind::kShare, false, median(utilizations), ""});
+    result.headlines.push_back({"step_utilization", Kind::kShare, false, median(utilizations)});
   if (set.steps.empty()) {
     result.answer = {fmt::format("no steps in the file: {} in all", format_time_ns(walls.front()))};
     if (!trace.gpu.empty() && !utilizations.empty())
@@ -602,30 +563,21 @@ AnalysisResult combine_by_rank(std::span<const RankResult> ranks, const Analysis
 
 namespace analysis {
 
-extern const Analysis idle{"idle",
-                           "show when streams and devices are idle, and why",
-                           Needs::kLaunches | Needs::kOps | Needs::kPython,
-                           analyze_idle,
-                           kIdleOptions,
-                           combine_by_rank,
-                           nullptr,
-                           {},
-                           true};
-
-}  // namespace analysis
-
-namespace analysis {
+extern const Analysis idle{.name = "idle",
+                           .summary = "show when streams and devices are idle, and why",
+                           .needs = Needs::kLaunches | Needs::kOps | Needs::kPython,
+                           .analyze = analyze_idle,
+                           .options = kIdleOptions,
+                           .combine = combine_by_rank,
+                           .needs_times = true};
 
 extern const Analysis steps{
-    "steps",
-    "show each profiler step: wall time, utilization, breakdown, causes of GPU idle time",
-    Needs::kLaunches | Needs::kOps | Needs::kPython,
-    analyze_steps,
-    {},
-    combine_by_rank,
-    nullptr,
-    {},
-    true};
+    .name = "steps",
+    .summary = "show each profiler step: wall time, utilization, breakdown, causes of GPU idle time",
+    .needs = Needs::kLaunches | Needs::kOps | Needs::kPython,
+    .analyze = analyze_steps,
+    .combine = combine_by_rank,
+    .needs_times = true};
 
 }  // namespace analysis
 

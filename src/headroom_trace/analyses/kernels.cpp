@@ -25,15 +25,11 @@ namespace {
 enum class KernelsBy { kName, kType, kShape, kOp };
 
 KernelsBy kernels_by(const AnalysisOptions& options) {
-  const std::string text = options.text("by", "name");
   constexpr std::pair<const char*, KernelsBy> kChoices[] = {{"name", KernelsBy::kName},
                                                             {"type", KernelsBy::kType},
                                                             {"shape", KernelsBy::kShape},
                                                             {"op", KernelsBy::kOp}};
-  for (const auto& [name, by] : kChoices) {
-    if (text == name) return by;
-  }
-  throw Error(fmt::format("--by {}: give name, type, shape or op", quote(text)));
+  return options.choice("by", kChoices);
 }
 
 struct KernelGroup {
@@ -64,50 +60,31 @@ class Grouping {
     const GpuDetail& work = trace_.gpu[row];
     const auto type = static_cast<std::uint32_t>(types_[row]);
     const NameId name = trace_.events.name[work.event];
-    switch (by_) {
-      case KernelsBy::kType:
-        return {type};
-      case KernelsBy::kOp:
-        return {ops_[row] == kNone ? kNoName : trace_.events.name[ops_[row]]};
-      case KernelsBy::kShape:
-        return {name, work.grid[0], work.grid[1], work.grid[2], work.block[0], work.block[1], work.block[2]};
-      case KernelsBy::kName:
-        break;
-    }
+    if (by_ == KernelsBy::kType) return {type};
+    if (by_ == KernelsBy::kOp) return {ops_[row] == kNone ? kNoName : trace_.events.name[ops_[row]]};
+    if (by_ == KernelsBy::kShape)
+      return {name, work.grid[0], work.grid[1], work.grid[2], work.block[0], work.block[1], work.block[2]};
     return {name, type};
   }
 
   std::vector<Cell> labels(std::size_t row) const {
     const GpuDetail& work = trace_.gpu[row];
     const char* type = to_string(types_[row]);
-    const std::string name(trace_.names[trace_.events.name[work.event]]);
-    switch (by_) {
-      case KernelsBy::kType:
-        return {type};
-      case KernelsBy::kOp:
-        return {ops_[row] == kNone ? Cell{} : Cell{std::string(trace_.names[trace_.events.name[ops_[row]]])}};
-      case KernelsBy::kShape:
-        return {name, type, extent_text(work.grid), extent_text(work.block)};
-      case KernelsBy::kName:
-        break;
-    }
+    const std::string name(trace_.event_name(work.event));
+    if (by_ == KernelsBy::kType) return {type};
+    if (by_ == KernelsBy::kOp)
+      return {ops_[row] == kNone ? Cell{} : Cell{std::string(trace_.event_name(ops_[row]))}};
+    if (by_ == KernelsBy::kShape) return {name, type, extent_text(work.grid), extent_text(work.block)};
     return {name, type};
   }
 
   bool has_category() const { return by_ == KernelsBy::kName || by_ == KernelsBy::kShape; }
 
   std::vector<Column> columns() const {
-    const Column name{"name", "name", Kind::kText}, type{"type", "type", Kind::kText};
-    switch (by_) {
-      case KernelsBy::kType:
-        return {type};
-      case KernelsBy::kOp:
-        return {{"op", "launching op", Kind::kText}};
-      case KernelsBy::kShape:
-        return {name, type, {"grid", "grid", Kind::kText}, {"block", "block", Kind::kText}};
-      case KernelsBy::kName:
-        break;
-    }
+    const Column name = Column::text("name"), type = Column::text("type");
+    if (by_ == KernelsBy::kType) return {type};
+    if (by_ == KernelsBy::kOp) return {Column::text("op", "launching op")};
+    if (by_ == KernelsBy::kShape) return {name, type, Column::text("grid"), Column::text("block")};
     return {name, type};
   }
 
@@ -133,17 +110,11 @@ DataTable kernel_table(const Trace& trace, const Grouping& grouping,
   }
   std::ranges::stable_sort(groups, std::greater{},
                            [](const KernelGroup& group) { return group.durations.total_ns(); });
-  DataTable table{"kernels", "by total time", grouping.columns(), {}};
-  if (grouping.has_category()) table.columns.push_back({"category", "category", Kind::kText});
-  for (Column& column : std::vector<Column>{{"count", "count", Kind::kCount},
-                                            {"total_ns", "total", Kind::kTimeNs},
-                                            {"share", "share", Kind::kShare},
-                                            {"mean_ns", "mean", Kind::kTimeNs},
-                                            {"std_ns", "std", Kind::kTimeNs},
-                                            {"min_ns", "min", Kind::kTimeNs},
-                                            {"max_ns", "max", Kind::kTimeNs}}) {
-    table.columns.push_back(std::move(column));
-  }
+  DataTable table{"kernels", "by total time", grouping.columns()};
+  if (grouping.has_category()) table.columns.push_back(Column::text("category"));
+  add_columns(table, {Column::count("count"), Column::time("total_ns"), Column::share("share"),
+                      Column::time("mean_ns"), Column::time("std_ns"), Column::time("min_ns"),
+                      Column::time("max_ns")});
   for (KernelGroup& group : groups) {
     std::vector<Cell>& row = table.rows.emplace_back(std::move(group.labels));
     if (grouping.has_category()) row.emplace_back(group.category());
@@ -164,12 +135,8 @@ DataTable type_table(const Trace& trace, const std::vector<KernelType>& types,
     durations[static_cast<std::size_t>(types[row])].add(trace.events.duration_ns[trace.gpu[row].event]);
   DataTable table{"types",
                   "by type, overlapping work counted once",
-                  {{"type", "type", Kind::kText},
-                   {"count", "count", Kind::kCount},
-                   {"sum_ns", "sum", Kind::kTimeNs},
-                   {"merged_ns", "merged", Kind::kTimeNs},
-                   {"share_of_busy", "of busy", Kind::kShare}},
-                  {}};
+                  {Column::text("type"), Column::count("count"), Column::time("sum_ns"),
+                   Column::time("merged_ns"), Column::share("share_of_busy", "of busy")}};
   for (const KernelType type : kTypes) {
     std::int64_t merged_ns = 0;
     for (const DeviceTimes& times : devices) {
@@ -196,12 +163,8 @@ DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& 
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return durations[i].total_ns(); });
   DataTable table{"categories",
                   "by kind of computation",
-                  {{"category", "category", Kind::kText},
-                   {"count", "count", Kind::kCount},
-                   {"total_ns", "total", Kind::kTimeNs},
-                   {"share", "share", Kind::kShare},
-                   {"mean_ns", "mean", Kind::kTimeNs}},
-                  {}};
+                  {Column::text("category"), Column::count("count"), Column::time("total_ns"),
+                   Column::share("share"), Column::time("mean_ns")}};
   for (const std::size_t i : order) {
     const DurationStats& one = durations[i];
     if (one.count() == 0) continue;
@@ -213,15 +176,11 @@ DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& 
 
 DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& categories, std::int64_t sum,
                          std::size_t top) {
-  DataTable table{"sequences",
-                  "kernel sequences that could be fused",
-                  {{"kernels", "kernels", Kind::kText},
-                   {"length", "length", Kind::kCount},
-                   {"count", "count", Kind::kCount},
-                   {"total_ns", "total", Kind::kTimeNs},
-                   {"share", "share", Kind::kShare},
-                   {"gaps_ns", "gaps between", Kind::kTimeNs}},
-                  {}};
+  DataTable table{
+      "sequences",
+      "kernel sequences that could be fused",
+      {Column::text("kernels"), Column::count("length"), Column::count("count"), Column::time("total_ns"),
+       Column::share("share"), Column::time("gaps_ns", "gaps between")}};
   std::map<std::string, int> seen;
   for (const KernelSequence& sequence : kernel_sequences(trace, categories, top)) {
     std::string names = sequence_text(trace, sequence);
@@ -237,12 +196,10 @@ DataTable combination_table(const Breakdown& sum) {
   constexpr std::array<const char*, 8> kNames{
       "",       "compute",          "communication",          "compute + communication",
       "memory", "compute + memory", "communication + memory", "compute + communication + memory"};
-  DataTable table{"combinations",
-                  "busy time by kinds of work that ran at once",
-                  {{"types", "types", Kind::kText},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"share_of_busy", "of busy", Kind::kShare}},
-                  {}};
+  DataTable table{
+      "combinations",
+      "busy time by kinds of work that ran at once",
+      {Column::text("types"), Column::time("time_ns"), Column::share("share_of_busy", "of busy")}};
   for (std::size_t mask = 1; mask < kNames.size(); ++mask) {
     if (sum.combinations[mask] == 0) continue;
     table.rows.push_back(
@@ -254,11 +211,8 @@ DataTable combination_table(const Breakdown& sum) {
 AnalysisResult analyze_kernels(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
   const KernelsBy by = kernels_by(options);
+  if (trace.gpu.empty()) return only_note(no_gpu_work(trace));
   AnalysisResult result;
-  if (trace.gpu.empty()) {
-    result.notes.push_back(no_gpu_work(trace));
-    return result;
-  }
   const std::vector<KernelType>& types = index.types();
   const std::vector<DeviceTimes>& devices = index.devices();
   const Breakdown busy = total(devices);
@@ -276,9 +230,9 @@ AnalysisResult analyze_kernels(const TraceIndex& index, const AnalysisOptions& o
     result.tables = {std::move(kernels), category_table(trace, categories, all.total_ns())};
     result.notes.emplace_back(kNoTimes);
   }
-  result.headlines = {{"gpu_events", Kind::kCount, true, static_cast<double>(all.count()), ""},
-                      {"gpu_time_ns", Kind::kTimeNs, true, static_cast<double>(all.total_ns()), ""},
-                      {"mean_duration_ns", Kind::kTimeNs, true, all.mean_ns(), ""}};
+  result.headlines = {{"gpu_events", Kind::kCount, true, static_cast<double>(all.count())},
+                      {"gpu_time_ns", Kind::kTimeNs, true, static_cast<double>(all.total_ns())},
+                      {"mean_duration_ns", Kind::kTimeNs, true, all.mean_ns()}};
   return result;
 }
 
@@ -293,13 +247,13 @@ constexpr AnalysisOption kKernelOptions[] = {
 
 namespace analysis {
 
-extern const Analysis kernels{"kernels",
-                              "show GPU work by name, type, shape or launching op, and sequences to fuse",
-                              Needs::kLaunches | Needs::kOps,
-                              analyze_kernels,
-                              kKernelOptions,
-                              nullptr,
-                              needs_with};
+extern const Analysis kernels{
+    .name = "kernels",
+    .summary = "show GPU work by name, type, shape or launching op, and sequences to fuse",
+    .needs = Needs::kLaunches | Needs::kOps,
+    .analyze = analyze_kernels,
+    .options = kKernelOptions,
+    .needs_with = needs_with};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -52,15 +52,14 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
   }
   if (!delays.empty()) {
     const TimeSpread delay = time_spread(delays), call = time_spread(call_times);
-    result.headlines = {
-        {"launch_delay_median_ns", Kind::kTimeNs, true, delay.median_ns, ""},
-        {"launch_delay_p99_ns", Kind::kTimeNs, true, delay.p99_ns, ""},
-        {"launch_call_median_ns", Kind::kTimeNs, true, call.median_ns, ""},
-        {"launch_call_total_ns", Kind::kTimeNs, true, static_cast<double>(call.total_ns), ""}};
+    result.headlines = {{"launch_delay_median_ns", Kind::kTimeNs, true, delay.median_ns},
+                        {"launch_delay_p99_ns", Kind::kTimeNs, true, delay.p99_ns},
+                        {"launch_call_median_ns", Kind::kTimeNs, true, call.median_ns},
+                        {"launch_call_total_ns", Kind::kTimeNs, true, static_cast<double>(call.total_ns)}};
   }
   if (kernels > 0) {
     const double share = static_cast<double>(short_kernels) / static_cast<double>(kernels);
-    result.headlines.push_back({"short_kernel_share", Kind::kShare, true, share, ""});
+    result.headlines.push_back({"short_kernel_share", Kind::kShare, true, share});
     if (share > 0.5)
       result.notes.push_back(fmt::format(
           "{} of the kernels are shorter than their launch call, so the CPU cannot keep the GPU busy; {}",
@@ -81,15 +80,9 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
 DataTable launch_spread_table(const Launches& launches) {
   DataTable table{"launches",
                   "launches by kind of work",
-                  {{"kind", "starts", Kind::kText},
-                   {"quantity", "time", Kind::kText},
-                   {"count", "launches", Kind::kCount},
-                   {"median_ns", "median", Kind::kTimeNs},
-                   {"p95_ns", "p95", Kind::kTimeNs},
-                   {"p99_ns", "p99", Kind::kTimeNs},
-                   {"max_ns", "max", Kind::kTimeNs},
-                   {"total_ns", "total", Kind::kTimeNs}},
-                  {}};
+                  {Column::text("kind", "starts"), Column::text("quantity", "time"),
+                   Column::count("count", "launches"), Column::time("median_ns"), Column::time("p95_ns"),
+                   Column::time("p99_ns"), Column::time("max_ns"), Column::time("total_ns")}};
   for (std::size_t k = 0; k < kKinds; ++k) {
     const auto kind = static_cast<LaunchKind>(k);
     std::vector<std::int64_t> call_times, delays, signed_delays, gpu_times;
@@ -131,16 +124,9 @@ DataTable launch_functions_table(const Launches& launches, std::int64_t call_cut
           "launch calls; outliers take longer than {}, delayed work starts more than {} after its call",
           format_time_ns(static_cast<double>(call_cutoff)),
           format_time_ns(static_cast<double>(delay_cutoff))),
-      {{"function", "function", Kind::kText},
-       {"calls", "calls", Kind::kCount},
-       {"works", "GPU work", Kind::kCount},
-       {"median_ns", "median", Kind::kTimeNs},
-       {"p99_ns", "p99", Kind::kTimeNs},
-       {"max_ns", "max", Kind::kTimeNs},
-       {"total_ns", "total", Kind::kTimeNs},
-       {"outliers", "outliers", Kind::kCount},
-       {"delayed", "delayed", Kind::kCount}},
-      {}};
+      {Column::text("function"), Column::count("calls"), Column::count("works", "GPU work"),
+       Column::time("median_ns"), Column::time("p99_ns"), Column::time("max_ns"), Column::time("total_ns"),
+       Column::count("outliers"), Column::count("delayed")}};
   for (const auto& [name, sum] : by_name) {
     const TimeSpread spread = time_spread(sum.times);
     table.rows.push_back({name_cell(launches.trace, name), count_cell(spread.count), count_cell(sum.works),
@@ -153,16 +139,12 @@ DataTable launch_functions_table(const Launches& launches, std::int64_t call_cut
 }
 
 DataTable launch_graphs_table(const Launches& launches, std::size_t top) {
-  DataTable table{"graphs",
-                  "graph launches: one call, many GPU events",
-                  {{"function", "function", Kind::kText},
-                   {"start_ns", "call", Kind::kInstantNs},
-                   {"call_ns", "call time", Kind::kTimeNs},
-                   {"delay_ns", "delay", Kind::kTimeNs},
-                   {"works", "GPU work", Kind::kCount},
-                   {"span_ns", "span", Kind::kTimeNs},
-                   {"gpu_ns", "GPU time", Kind::kTimeNs}},
-                  {}};
+  DataTable table{
+      "graphs",
+      "graph launches: one call, many GPU events",
+      {Column::text("function"), Column::instant("start_ns", "call"), Column::time("call_ns", "call time"),
+       Column::time("delay_ns"), Column::count("works", "GPU work"), Column::time("span_ns"),
+       Column::time("gpu_ns", "GPU time")}};
   const Events& events = launches.trace.events;
   for (const LaunchCall& call : launches.calls) {
     if (call.kind != LaunchKind::kGraph) continue;
@@ -197,14 +179,11 @@ DataTable short_kernels_table(const Launches& launches, std::size_t top) {
   std::vector<std::pair<NameId, Sum>> sorted(by_name.begin(), by_name.end());
   std::erase_if(sorted, [](const auto& entry) { return entry.second.is_short == 0; });
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.is_short; });
-  DataTable table{"short_kernels",
-                  "kernels shorter than their launch call",
-                  {{"kernel", "kernel", Kind::kText},
-                   {"launches", "launches", Kind::kCount},
-                   {"short", "of which short", Kind::kCount},
-                   {"gpu_ns", "GPU time", Kind::kTimeNs},
-                   {"call_ns", "call time", Kind::kTimeNs}},
-                  {}};
+  DataTable table{
+      "short_kernels",
+      "kernels shorter than their launch call",
+      {Column::text("kernel"), Column::count("launches"), Column::count("short", "of which short"),
+       Column::time("gpu_ns", "GPU time"), Column::time("call_ns", "call time")}};
   for (const auto& [name, sum] : sorted)
     table.rows.push_back({name_cell(launches.trace, name), count_cell(sum.launches), count_cell(sum.is_short),
                           sum.gpu_ns, sum.call_ns});
@@ -221,12 +200,8 @@ DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cuto
                            [&](const LaunchCall* call) { return launches.call_ns(*call); });
   DataTable table{"outliers",
                   "longest calls",
-                  {{"function", "function", Kind::kText},
-                   {"start_ns", "start", Kind::kInstantNs},
-                   {"call_ns", "call time", Kind::kTimeNs},
-                   {"op", "op", Kind::kText},
-                   {"starts", "starts", Kind::kText}},
-                  {}};
+                  {Column::text("function"), Column::instant("start_ns"),
+                   Column::time("call_ns", "call time"), Column::text("op"), Column::text("starts")}};
   const Trace& trace = launches.trace;
   for (const LaunchCall* call : outliers)
     table.rows.push_back({event_cell(trace, call->call), trace.events.start_ns[call->call],
@@ -239,19 +214,11 @@ DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cuto
 DataTable launch_each_table(const Launches& launches) {
   DataTable table{"each",
                   "each GPU event with a launch",
-                  {{"kind", "kind", Kind::kText},
-                   {"function", "function", Kind::kText},
-                   {"correlation", "correlation", Kind::kCount},
-                   {"device", "device", Kind::kText},
-                   {"stream", "stream", Kind::kCount},
-                   {"call_start_ns", "call", Kind::kInstantNs},
-                   {"call_ns", "call time", Kind::kTimeNs},
-                   {"gpu_start_ns", "start", Kind::kInstantNs},
-                   {"gpu_ns", "GPU time", Kind::kTimeNs},
-                   {"delay_ns", "delay", Kind::kTimeNs},
-                   {"signed_delay_ns", "signed delay", Kind::kTimeNs},
-                   {"name", "name", Kind::kText}},
-                  {}};
+                  {Column::text("kind"), Column::text("function"), Column::count("correlation"),
+                   Column::text("device"), Column::count("stream"), Column::instant("call_start_ns", "call"),
+                   Column::time("call_ns", "call time"), Column::instant("gpu_start_ns", "start"),
+                   Column::time("gpu_ns", "GPU time"), Column::time("delay_ns"),
+                   Column::time("signed_delay_ns"), Column::text("name")}};
   const Trace& trace = launches.trace;
   for (const LaunchCall& call : launches.calls) {
     for (const std::uint32_t row : call.rows) {
@@ -270,11 +237,8 @@ DataTable launch_each_table(const Launches& launches) {
 DataTable launch_coverage_table(const Launches& launches) {
   DataTable table{"coverage",
                   "GPU work with and without a recorded launch",
-                  {{"kind", "work", Kind::kText},
-                   {"works", "all", Kind::kCount},
-                   {"launched", "with a launch", Kind::kCount},
-                   {"without_launch", "without", Kind::kCount}},
-                  {}};
+                  {Column::text("kind", "work"), Column::count("works", "all"),
+                   Column::count("launched", "with a launch"), Column::count("without_launch", "without")}};
   const Trace& trace = launches.trace;
   constexpr std::array<Category, 3> kCategories{Category::kKernel, Category::kGpuMemcpy,
                                                 Category::kGpuMemset};
@@ -294,11 +258,8 @@ DataTable launch_coverage_table(const Launches& launches) {
 
 AnalysisResult analyze_launch(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
+  if (trace.gpu.empty()) return only_note(no_gpu_work(trace));
   AnalysisResult result;
-  if (trace.gpu.empty()) {
-    result.notes.push_back(no_gpu_work(trace));
-    return result;
-  }
   const auto call_cutoff = options.rounded_time_ns("call-cutoff", kDefaultCallCutoffNs);
   const auto delay_cutoff = options.rounded_time_ns("delay-cutoff", kDefaultDelayCutoffNs);
   const Launches found(trace);
@@ -324,17 +285,10 @@ DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t lim
   DataTable table{
       "streams",
       fmt::format("work launched and not yet started, by stream; {} or more block the CPU", limit),
-      {{"device", "device", Kind::kText},
-       {"stream", "stream", Kind::kCount},
-       {"works", "work", Kind::kCount},
-       {"without_launch", "no launch", Kind::kCount},
-       {"span_ns", "time", Kind::kTimeNs},
-       {"mean_length", "mean length", Kind::kNumber},
-       {"max_length", "max length", Kind::kCount},
-       {"empty_ns", "empty", Kind::kTimeNs},
-       {"empty_share", "empty share", Kind::kShare},
-       {"blocked_ns", "blocked", Kind::kTimeNs}},
-      {}};
+      {Column::text("device"), Column::count("stream"), Column::count("works", "work"),
+       Column::count("without_launch", "no launch"), Column::time("span_ns", "time"),
+       Column::number("mean_length"), Column::count("max_length"), Column::time("empty_ns"),
+       Column::share("empty_share"), Column::time("blocked_ns")}};
   for (const StreamQueue& queue : queues) {
     const QueueSummary summary = summarize(queue.steps, limit);
     table.rows.push_back({device_text(queue.device), number_cell(queue.stream), count_cell(queue.works),
@@ -349,11 +303,8 @@ DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t lim
 DataTable series_table(const std::vector<StreamQueue>& queues) {
   DataTable table{"series",
                   "queue length after each change",
-                  {{"device", "device", Kind::kText},
-                   {"stream", "stream", Kind::kCount},
-                   {"at_ns", "from", Kind::kInstantNs},
-                   {"length", "length", Kind::kCount}},
-                  {}};
+                  {Column::text("device"), Column::count("stream"), Column::instant("at_ns", "from"),
+                   Column::count("length")}};
   for (const StreamQueue& queue : queues) {
     for (const QueueStep& step : queue.steps)
       table.rows.push_back({device_text(queue.device), number_cell(queue.stream), step.at_ns, step.length});
@@ -428,29 +379,20 @@ AnalysisResult analyze_queue(const TraceIndex& index, const AnalysisOptions& opt
 
 namespace analysis {
 
-extern const Analysis launch{"launch",
-                             "show how long launch calls take, and how long work waits after its launch",
-                             Needs::kLaunches | Needs::kOps,
-                             analyze_launch,
-                             kLaunchOptions,
-                             nullptr,
-                             nullptr,
-                             {},
-                             true};
+extern const Analysis launch{
+    .name = "launch",
+    .summary = "show how long launch calls take, and how long work waits after its launch",
+    .needs = Needs::kLaunches | Needs::kOps,
+    .analyze = analyze_launch,
+    .options = kLaunchOptions,
+    .needs_times = true};
 
-}  // namespace analysis
-
-namespace analysis {
-
-extern const Analysis queue{"queue",
-                            "show how much work waits on each stream, and when launches block",
-                            Needs::kLaunches,
-                            analyze_queue,
-                            kQueueOptions,
-                            nullptr,
-                            nullptr,
-                            {},
-                            true};
+extern const Analysis queue{.name = "queue",
+                            .summary = "show how much work waits on each stream, and when launches block",
+                            .needs = Needs::kLaunches,
+                            .analyze = analyze_queue,
+                            .options = kQueueOptions,
+                            .needs_times = true};
 
 }  // namespace analysis
 

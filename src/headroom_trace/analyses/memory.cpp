@@ -40,20 +40,14 @@ double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
 DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
   DataTable table{"allocators",
                   "allocated memory; reserved but unallocated memory is cached or fragmented",
-                  {{"memory", "memory", Kind::kText},
-                   {"device", "device", Kind::kText},
-                   {"allocations", "allocations", Kind::kCount},
-                   {"frees", "frees", Kind::kCount},
-                   {"allocated_bytes", "allocated in all", Kind::kBytes},
-                   {"held_before_bytes", "of which before the file", Kind::kBytes},
-                   {"left_bytes", "allocated and not freed", Kind::kBytes},
-                   {"peak_allocated_bytes", "peak allocated", Kind::kBytes},
-                   {"peak_allocated_at_ns", "at", Kind::kInstantNs},
-                   {"peak_reserved_bytes", "peak reserved", Kind::kBytes},
-                   {"peak_reserved_at_ns", "at", Kind::kInstantNs},
-                   {"unused_at_peak_bytes", "of which not allocated", Kind::kBytes},
-                   {"peak_share", "peak of the device's memory", Kind::kShare}},
-                  {}};
+                  {Column::text("memory"), Column::text("device"), Column::count("allocations"),
+                   Column::count("frees"), Column::bytes("allocated_bytes", "allocated in all"),
+                   Column::bytes("held_before_bytes", "of which before the file"),
+                   Column::bytes("left_bytes", "allocated and not freed"),
+                   Column::bytes("peak_allocated_bytes"), Column::instant("peak_allocated_at_ns", "at"),
+                   Column::bytes("peak_reserved_bytes"), Column::instant("peak_reserved_at_ns", "at"),
+                   Column::bytes("unused_at_peak_bytes", "of which not allocated"),
+                   Column::share("peak_share", "peak of the device's memory")}};
   for (const DeviceMemory& memory : history.devices) {
     const bool has_reserved = memory.peak_reserved_bytes >= 0;
     const double capacity = capacity_bytes(trace, memory);
@@ -80,12 +74,8 @@ DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
                            [](const Allocation* allocation) { return allocation->bytes; });
   DataTable table{"allocations",
                   "largest allocations",
-                  {{"memory", "memory", Kind::kText},
-                   {"device", "device", Kind::kText},
-                   {"bytes", "bytes", Kind::kBytes},
-                   {"at_ns", "at", Kind::kInstantNs},
-                   {"life_ns", "freed after", Kind::kTimeNs}},
-                  {}};
+                  {Column::text("memory"), Column::text("device"), Column::bytes("bytes"),
+                   Column::instant("at_ns"), Column::time("life_ns", "freed after")}};
   for (const Allocation* one : sorted) {
     if (top > 0 && table.rows.size() == top) break;
     table.rows.push_back({device_type_name(one->device_type), memory_device_cell(one->device), one->bytes,
@@ -101,15 +91,11 @@ DataTable allocated_series_table(const Trace& trace) {
   std::vector<const MemoryEvent*> events;
   for (const MemoryEvent& event : trace.memory) events.push_back(&event);
   std::ranges::stable_sort(events, {}, [](const MemoryEvent* event) { return event->at_ns; });
-  DataTable table{"allocated_series",
-                  "allocated memory after each allocation and free",
-                  {{"memory", "memory", Kind::kText},
-                   {"device", "device", Kind::kText},
-                   {"at_ns", "at", Kind::kInstantNs},
-                   {"bytes", "change", Kind::kBytes},
-                   {"allocated_bytes", "allocated", Kind::kBytes},
-                   {"reserved_bytes", "reserved", Kind::kBytes}},
-                  {}};
+  DataTable table{
+      "allocated_series",
+      "allocated memory after each allocation and free",
+      {Column::text("memory"), Column::text("device"), Column::instant("at_ns"),
+       Column::bytes("bytes", "change"), Column::bytes("allocated_bytes"), Column::bytes("reserved_bytes")}};
   for (const MemoryEvent* event : events)
     table.rows.push_back({device_type_name(event->device_type), memory_device_cell(event->device),
                           event->at_ns, event->bytes, number_cell(event->total_allocated),
@@ -154,15 +140,9 @@ std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& histo
 DataTable stacks_table(const char* key, const char* title) {
   return {key,
           title,
-          {{"memory", "memory", Kind::kText},
-           {"device", "device", Kind::kText},
-           {"line", "line", Kind::kText},
-           {"bytes", "bytes", Kind::kBytes},
-           {"share", "of all", Kind::kShare},
-           {"allocations", "allocations", Kind::kCount},
-           {"first_ns", "first", Kind::kInstantNs},
-           {"last_ns", "last", Kind::kInstantNs},
-           {"stack", "stack", Kind::kText}},
+          {Column::text("memory"), Column::text("device"), Column::text("line"), Column::bytes("bytes"),
+           Column::share("share", "of all"), Column::count("allocations"), Column::instant("first_ns"),
+           Column::instant("last_ns"), Column::text("stack")},
           {}};
 }
 
@@ -252,18 +232,14 @@ DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::siz
 DataTable pools_table(const Trace& trace) {
   DataTable table{"pools",
                   "reserved memory at the end, by state",
-                  {{"memory", "memory", Kind::kText},
-                   {"device", "device", Kind::kText},
-                   {"segments", "segments", Kind::kCount},
-                   {"reserved_bytes", "reserved", Kind::kBytes},
-                   {"active_bytes", "in use", Kind::kBytes},
-                   {"rounding_bytes", "of which rounding", Kind::kBytes},
-                   {"waiting_bytes", "of which freed, awaiting a stream", Kind::kBytes},
-                   {"inactive_split_bytes", "free in partly used segments", Kind::kBytes},
-                   {"free_whole_bytes", "free in whole segments", Kind::kBytes},
-                   {"largest_free_bytes", "largest free block", Kind::kBytes},
-                   {"fragmentation", "free outside the largest block", Kind::kShare}},
-                  {}};
+                  {Column::text("memory"), Column::text("device"), Column::count("segments"),
+                   Column::bytes("reserved_bytes"), Column::bytes("active_bytes", "in use"),
+                   Column::bytes("rounding_bytes", "of which rounding"),
+                   Column::bytes("waiting_bytes", "of which freed, awaiting a stream"),
+                   Column::bytes("inactive_split_bytes", "free in partly used segments"),
+                   Column::bytes("free_whole_bytes", "free in whole segments"),
+                   Column::bytes("largest_free_bytes", "largest free block"),
+                   Column::share("fragmentation", "free outside the largest block")}};
   for (const MemoryPool& pool : trace.memory_pools) {
     const std::int64_t free = pool.inactive_split_bytes + pool.free_whole_bytes;
     table.rows.push_back({device_type_name(pool.device_type), memory_device_cell(pool.device), pool.segments,
@@ -288,7 +264,7 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
   };
   std::map<std::tuple<std::int32_t, TransferKind, std::string_view>, Sum> sums;
   for (const Transfer& transfer : transfers) {
-    const std::string_view name = trace.names[trace.events.name[trace.gpu[transfer.row].event]];
+    const std::string_view name = trace.event_name(trace.gpu[transfer.row].event);
     Sum& sum = sums[{transfer.device, transfer.kind, transfer_memory(name)}];
     ++sum.count;
     sum.zero += transfer.duration_ns == 0;
@@ -301,18 +277,12 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
     sum.timed_bytes += transfer.bytes;
     sum.timed_ns += static_cast<double>(transfer.duration_ns);
   }
-  DataTable table{"transfers",
-                  "copies and sets by kind and memory",
-                  {{"device", "device", Kind::kText},
-                   {"kind", "kind", Kind::kText},
-                   {"memory", "memory", Kind::kText},
-                   {"transfers", "transfers", Kind::kCount},
-                   {"bytes", "bytes", Kind::kBytes},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"max_ns", "longest", Kind::kTimeNs},
-                   {"gb_s", "bandwidth", Kind::kGigabytesPerSecond},
-                   {"zero_duration", "zero duration", Kind::kCount}},
-                  {}};
+  DataTable table{
+      "transfers",
+      "copies and sets by kind and memory",
+      {Column::text("device"), Column::text("kind"), Column::text("memory"), Column::count("transfers"),
+       Column::bytes("bytes"), Column::time("time_ns"), Column::time("max_ns", "longest"),
+       Column::bandwidth("gb_s", "bandwidth"), Column::count("zero_duration")}};
   for (const auto& [key, sum] : sums) {
     const auto& [device, kind, memory] = key;
     table.rows.push_back({device_text(device), std::string(to_string(kind)),
@@ -326,14 +296,9 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
 DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
   DataTable table{"bandwidth",
                   "bandwidth of each kind while active",
-                  {{"device", "device", Kind::kText},
-                   {"kind", "kind", Kind::kText},
-                   {"transfers", "transfers", Kind::kCount},
-                   {"without_bandwidth", "bandwidth unknown", Kind::kCount},
-                   {"active_ns", "time", Kind::kTimeNs},
-                   {"mean_gb_s", "mean", Kind::kGigabytesPerSecond},
-                   {"max_gb_s", "max", Kind::kGigabytesPerSecond}},
-                  {}};
+                  {Column::text("device"), Column::text("kind"), Column::count("transfers"),
+                   Column::count("without_bandwidth", "bandwidth unknown"), Column::time("active_ns", "time"),
+                   Column::bandwidth("mean_gb_s", "mean"), Column::bandwidth("max_gb_s", "max")}};
   for (const BandwidthSeries& one : series) {
     std::int64_t active_ns = 0;
     double moved = 0, most = 0;
@@ -355,12 +320,8 @@ DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
 DataTable bandwidth_series_table(const std::vector<BandwidthSeries>& series) {
   DataTable table{"bandwidth_series",
                   "bandwidth after each change",
-                  {{"device", "device", Kind::kText},
-                   {"kind", "kind", Kind::kText},
-                   {"at_ns", "from", Kind::kInstantNs},
-                   {"gb_s", "bandwidth", Kind::kGigabytesPerSecond},
-                   {"active", "active", Kind::kCount}},
-                  {}};
+                  {Column::text("device"), Column::text("kind"), Column::instant("at_ns", "from"),
+                   Column::bandwidth("gb_s", "bandwidth"), Column::count("active")}};
   for (const BandwidthSeries& one : series) {
     for (const BandwidthStep& step : one.steps)
       table.rows.push_back({device_text(one.device), std::string(to_string(one.kind)), step.at_ns, step.gb_s,
@@ -373,7 +334,7 @@ void note_pageable(const Trace& trace, const std::vector<Transfer>& transfers, A
   std::int64_t pageable_ns = 0, all_ns = 0;
   std::size_t count = 0;
   for (const Transfer& transfer : transfers) {
-    const std::string_view name = trace.names[trace.events.name[trace.gpu[transfer.row].event]];
+    const std::string_view name = trace.event_name(trace.gpu[transfer.row].event);
     all_ns = saturating_add(all_ns, transfer.duration_ns);
     if (name.find("Pageable") == std::string_view::npos) continue;
     ++count;
@@ -481,8 +442,8 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
       time_ns += static_cast<double>(transfer.duration_ns);
       bytes += std::max(0.0, transfer.bytes);
     }
-    result.headlines.push_back({"transfer_ns", Kind::kTimeNs, true, time_ns, ""});
-    result.headlines.push_back({"transfer_bytes", Kind::kBytes, true, bytes, ""});
+    result.headlines.push_back({"transfer_ns", Kind::kTimeNs, true, time_ns});
+    result.headlines.push_back({"transfer_bytes", Kind::kBytes, true, bytes});
   }
   double allocated = 0, reserved = -1;
   const auto accelerators = std::ranges::count_if(
@@ -500,8 +461,8 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
       result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, peak_reserved, device});
   }
   // The fullest device.
-  if (allocated > 0) result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, allocated, ""});
-  if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved, ""});
+  if (allocated > 0) result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, allocated});
+  if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved});
 }
 
 AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& options) {
@@ -544,12 +505,12 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
 
 namespace analysis {
 
-extern const Analysis memory{"memory",
-                             "show copies, bandwidth, allocations, the lines that hold memory, fragmentation",
-                             Needs::kMemory | Needs::kGpuArguments,
-                             analyze_memory,
-                             kMemoryOptions,
-                             nullptr};
+extern const Analysis memory{
+    .name = "memory",
+    .summary = "show copies, bandwidth, allocations, the lines that hold memory, fragmentation",
+    .needs = Needs::kMemory | Needs::kGpuArguments,
+    .analyze = analyze_memory,
+    .options = kMemoryOptions};
 
 }  // namespace analysis
 

@@ -107,11 +107,9 @@ void find_representatives(const Trace& trace, OpTree& tree) {
 enum class OpsBy { kName, kShape, kStack };
 
 OpsBy ops_by(const AnalysisOptions& options) {
-  const std::string text = options.text("by", "name");
-  if (text == "name") return OpsBy::kName;
-  if (text == "shape") return OpsBy::kShape;
-  if (text == "stack") return OpsBy::kStack;
-  throw Error(fmt::format("--by {}: give name, shape or stack", quote(text)));
+  constexpr std::pair<const char*, OpsBy> kChoices[] = {
+      {"name", OpsBy::kName}, {"shape", OpsBy::kShape}, {"stack", OpsBy::kStack}};
+  return options.choice("by", kChoices);
 }
 
 struct OpGroup {
@@ -189,7 +187,7 @@ class Averages {
     std::uint32_t frame = frame_[event];
     for (std::size_t count = 0; count < frames_ && frame != kNone; ++count, frame = frame_[frame]) {
       if (count > 0) stack += ';';
-      stack += plain_frame(trace_.names[trace_.events.name[frame]]);
+      stack += plain_frame(trace_.event_name(frame));
     }
     return stack;
   }
@@ -213,7 +211,7 @@ class Averages {
   std::uint32_t group_of(std::uint32_t event) {
     if (group_[event] != kNone) return group_[event];
     // Steps share a row, as in torch.
-    std::string_view name = trace_.names[trace_.events.name[event]];
+    std::string_view name = trace_.event_name(event);
     if (name.starts_with("ProfilerStep#")) name = "ProfilerStep*";
     const Category category = trace_.events.category[event];
     std::string detail = detail_of(event);
@@ -254,35 +252,26 @@ class Averages {
 };
 
 std::int64_t OpGroup::*sort_key(const AnalysisOptions& options, bool has_device_time) {
-  const std::string text = options.text("sort", has_device_time ? "self-device" : "self-cpu");
+  if (!options.flag("sort")) return has_device_time ? &OpGroup::self_device : &OpGroup::self_cpu;
   constexpr std::pair<const char*, std::int64_t OpGroup::*> kChoices[] = {
       {"self-cpu", &OpGroup::self_cpu},
       {"cpu", &OpGroup::cpu},
       {"self-device", &OpGroup::self_device},
       {"device", &OpGroup::device},
       {"calls", &OpGroup::calls}};
-  for (const auto& [name, member] : kChoices) {
-    if (text == name) return member;
-  }
-  throw Error(fmt::format("--sort {}: give self-cpu, cpu, self-device, device or calls", quote(text)));
+  return options.choice("sort", kChoices);
 }
 
 DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t self_cpu,
                    std::int64_t self_device) {
-  DataTable table{"ops", "CPU calls", {{"name", "name", Kind::kText}, {"kind", "kind", Kind::kText}}, {}};
-  if (by == OpsBy::kShape) table.columns.push_back({"input_shapes", "input shapes", Kind::kText});
-  if (by == OpsBy::kStack) table.columns.push_back({"stack", "stack", Kind::kText});
-  for (Column& column : std::vector<Column>{{"calls", "calls", Kind::kCount},
-                                            {"self_cpu_ns", "self CPU", Kind::kTimeNs},
-                                            {"self_cpu_share", "of all", Kind::kShare},
-                                            {"cpu_total_ns", "CPU total", Kind::kTimeNs},
-                                            {"cpu_mean_ns", "CPU mean", Kind::kTimeNs},
-                                            {"self_device_ns", "self device", Kind::kTimeNs},
-                                            {"self_device_share", "of all", Kind::kShare},
-                                            {"device_total_ns", "device total", Kind::kTimeNs},
-                                            {"device_mean_ns", "device mean", Kind::kTimeNs}}) {
-    table.columns.push_back(std::move(column));
-  }
+  DataTable table{"ops", "CPU calls", {Column::text("name"), Column::text("kind")}};
+  if (by == OpsBy::kShape) table.columns.push_back(Column::text("input_shapes"));
+  if (by == OpsBy::kStack) table.columns.push_back(Column::text("stack"));
+  add_columns(table, {Column::count("calls"), Column::time("self_cpu_ns", "self CPU"),
+                      Column::share("self_cpu_share", "of all"), Column::time("cpu_total_ns", "CPU total"),
+                      Column::time("cpu_mean_ns", "CPU mean"), Column::time("self_device_ns"),
+                      Column::share("self_device_share", "of all"), Column::time("device_total_ns"),
+                      Column::time("device_mean_ns")});
   for (const OpGroup& group : groups) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{group.name, group.kind});
     if (by != OpsBy::kName) row.emplace_back(group.detail);
@@ -322,9 +311,9 @@ AnalysisResult analyze_ops(const TraceIndex& index, const AnalysisOptions& optio
                                        format_time_ns(static_cast<double>(lost))));
   }
   result.tables.push_back(std::move(table));
-  result.headlines = {{"calls", Kind::kCount, true, static_cast<double>(calls), ""},
-                      {"self_cpu_ns", Kind::kTimeNs, true, static_cast<double>(self_cpu), ""},
-                      {"self_device_ns", Kind::kTimeNs, true, static_cast<double>(self_device), ""}};
+  result.headlines = {{"calls", Kind::kCount, true, static_cast<double>(calls)},
+                      {"self_cpu_ns", Kind::kTimeNs, true, static_cast<double>(self_cpu)},
+                      {"self_device_ns", Kind::kTimeNs, true, static_cast<double>(self_device)}};
   return result;
 }
 
@@ -352,15 +341,15 @@ Known known_of(const Trace& trace, const PythonWork& work) {
 }
 
 void add_amount_columns(const Known& known, DataTable& table) {
-  if (known.flops) table.columns.push_back({"gflop", "GFLOP", Kind::kNumber});
+  if (known.flops) table.columns.push_back(Column::number("gflop", "GFLOP"));
   if (known.idle) {
-    table.columns.push_back({"own_idle_ns", "own idle", Kind::kTimeNs});
-    table.columns.push_back({"idle_ns", "devices idle", Kind::kTimeNs});
+    table.columns.push_back(Column::time("own_idle_ns"));
+    table.columns.push_back(Column::time("idle_ns", "devices idle"));
   }
   if (!known.memory) return;
-  table.columns.push_back({"kept_bytes", "allocated - freed", Kind::kBytes});
-  table.columns.push_back({"peak_bytes", "held at the peak", Kind::kBytes});
-  table.columns.push_back({"peak_share", "of the peak", Kind::kShare});
+  table.columns.push_back(Column::bytes("kept_bytes", "allocated - freed"));
+  table.columns.push_back(Column::bytes("peak_bytes", "held at the peak"));
+  table.columns.push_back(Column::share("peak_share", "of the peak"));
 }
 
 void add_amount_cells(const PythonTimes& times, const PythonWork& work, const Known& known,
@@ -373,15 +362,9 @@ void add_amount_cells(const PythonTimes& times, const PythonWork& work, const Kn
 }
 
 void add_columns(const Known& known, DataTable& table) {
-  for (Column& column : std::vector<Column>{{"calls", "calls", Kind::kCount},
-                                            {"host_ns", "host", Kind::kTimeNs},
-                                            {"own_launches", "own launches", Kind::kCount},
-                                            {"launches", "launches", Kind::kCount},
-                                            {"own_device_ns", "own device", Kind::kTimeNs},
-                                            {"device_ns", "device", Kind::kTimeNs},
-                                            {"share", "of all", Kind::kShare}}) {
-    table.columns.push_back(std::move(column));
-  }
+  add_columns(table, {Column::count("calls"), Column::time("host_ns"), Column::count("own_launches"),
+                      Column::count("launches"), Column::time("own_device_ns"), Column::time("device_ns"),
+                      Column::share("share", "of all")});
   add_amount_columns(known, table);
 }
 
@@ -438,10 +421,8 @@ std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
 
 /// The first `top` modules and their parents: no child exceeds its parent's time.
 DataTable module_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
-  DataTable table{"modules",
-                  "by nn.Module, nested",
-                  {{"path", "module", Kind::kText}, {"depth", "depth", Kind::kCount}},
-                  {}};
+  DataTable table{
+      "modules", "by nn.Module, nested", {Column::text("path", "module"), Column::count("depth")}};
   add_columns(known, table);
   std::vector<std::uint32_t> order = by_total_time(work.module_times);
   if (top > 0 && order.size() > top) {
@@ -457,7 +438,7 @@ DataTable module_table(const PythonWork& work, const Known& known, std::size_t t
 }
 
 DataTable line_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
-  DataTable table{"lines", "by Python line", {{"line", "line", Kind::kText}}, {}};
+  DataTable table{"lines", "by Python line", {Column::text("line")}};
   add_columns(known, table);
   for (const std::uint32_t line : by_own_time(work.line_times)) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{std::string(work.lines[line])});
@@ -469,13 +450,12 @@ DataTable line_table(const PythonWork& work, const Known& known, std::size_t top
 
 /// Totals that sum to those of idle, roofline and memory.
 DataTable totals_table(const PythonWork& work, const Known& known) {
-  DataTable table{
-      "totals", "totals", {{"where", "where", Kind::kText}, {"device_ns", "device", Kind::kTimeNs}}, {}};
-  if (known.flops) table.columns.push_back({"gflop", "GFLOP", Kind::kNumber});
-  if (known.idle) table.columns.push_back({"idle_ns", "devices idle", Kind::kTimeNs});
+  DataTable table{"totals", "totals", {Column::text("where"), Column::time("device_ns")}};
+  if (known.flops) table.columns.push_back(Column::number("gflop", "GFLOP"));
+  if (known.idle) table.columns.push_back(Column::time("idle_ns", "devices idle"));
   if (known.memory) {
-    table.columns.push_back({"kept_bytes", "allocated - freed", Kind::kBytes});
-    table.columns.push_back({"peak_bytes", "held at the peak", Kind::kBytes});
+    table.columns.push_back(Column::bytes("kept_bytes", "allocated - freed"));
+    table.columns.push_back(Column::bytes("peak_bytes", "held at the peak"));
   }
   const auto add = [&](const char* where, const PythonAmounts& amounts) {
     std::vector<Cell>& row =
@@ -523,10 +503,9 @@ AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& o
   result.tables.push_back(totals_table(work, known));
   add_notes(work, left_out, result);
   if (trace.gpu.empty()) result.notes.push_back(no_gpu_work(trace));
-  result.headlines = {
-      {"modules", Kind::kCount, true, static_cast<double>(work.modules.size()), ""},
-      {"lines", Kind::kCount, true, static_cast<double>(work.lines.size()), ""},
-      {"placed_device_ns", Kind::kTimeNs, false, static_cast<double>(work.placed.device_ns), ""}};
+  result.headlines = {{"modules", Kind::kCount, true, static_cast<double>(work.modules.size())},
+                      {"lines", Kind::kCount, true, static_cast<double>(work.lines.size())},
+                      {"placed_device_ns", Kind::kTimeNs, false, static_cast<double>(work.placed.device_ns)}};
   return result;
 }
 
@@ -534,25 +513,19 @@ AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& o
 
 namespace analysis {
 
-extern const Analysis ops{"ops",
-                          "show operators with self and total CPU and device time, like key_averages",
-                          Needs::kLaunches | Needs::kOps,
-                          analyze_ops,
-                          kOpsOptions,
-                          nullptr,
-                          needs_with_ops};
-
-}  // namespace analysis
-
-namespace analysis {
+extern const Analysis ops{
+    .name = "ops",
+    .summary = "show operators with self and total CPU and device time, like key_averages",
+    .needs = Needs::kLaunches | Needs::kOps,
+    .analyze = analyze_ops,
+    .options = kOpsOptions,
+    .needs_with = needs_with_ops};
 
 extern const Analysis modules{
-    "modules",
-    "show GPU and CPU time, FLOPs, idle time and memory by nn.Module and Python line",
-    Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kPython | Needs::kMemory,
-    analyze_modules,
-    {},
-    nullptr};
+    .name = "modules",
+    .summary = "show GPU and CPU time, FLOPs, idle time and memory by nn.Module and Python line",
+    .needs = Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kPython | Needs::kMemory,
+    .analyze = analyze_modules};
 
 }  // namespace analysis
 

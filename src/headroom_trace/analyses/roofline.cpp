@@ -81,23 +81,15 @@ bool has_roof(const RooflineRow& row, const DevicePeaks& peaks) {
 }
 
 DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks& peaks, double total_ns) {
-  DataTable table{"roofline",
-                  "operators against the roofline",
-                  {{"op", "operator", Kind::kText},
-                   {"dims", "shapes", Kind::kText},
-                   {"types", "types", Kind::kText},
-                   {"math", "peak of", Kind::kText},
-                   {"calls", "calls", Kind::kCount},
-                   {"device_ns", "device time", Kind::kTimeNs},
-                   {"share", "of all", Kind::kShare},
-                   {"gflops_per_second", "GFLOP/s", Kind::kGigaflopsPerSecond},
-                   {"gb_per_second", "GB/s", Kind::kGigabytesPerSecond},
-                   {"bound", "bound by", Kind::kText},
-                   {"roof_share", "of roofline", Kind::kShare},
-                   {"above_roof_ns", "above roofline", Kind::kTimeNs},
-                   {"strides", "strides", Kind::kText},
-                   {"arguments", "convolution arguments", Kind::kText}},
-                  {}};
+  DataTable table{
+      "roofline",
+      "operators against the roofline",
+      {Column::text("op", "operator"), Column::text("dims", "shapes"), Column::text("types"),
+       Column::text("math", "peak of"), Column::count("calls"), Column::time("device_ns", "device time"),
+       Column::share("share", "of all"), Column::flops("gflops_per_second", "GFLOP/s"),
+       Column::bandwidth("gb_per_second", "GB/s"), Column::text("bound", "bound by"),
+       Column::share("roof_share", "of roofline"), Column::time("above_roof_ns", "above roofline"),
+       Column::text("strides"), Column::text("arguments", "convolution arguments")}};
   for (const RooflineRow& row : found.rows) {
     const bool is_bounded = has_roof(row, peaks);
     table.rows.push_back(
@@ -115,11 +107,8 @@ DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks&
 DataTable coverage_table(const Roofline& found, double total_ns) {
   DataTable table{"coverage",
                   "device time by whether the cost is known",
-                  {{"kind", "kind", Kind::kText},
-                   {"works", "kernels, copies, sets", Kind::kCount},
-                   {"device_ns", "device time", Kind::kTimeNs},
-                   {"share", "of all", Kind::kShare}},
-                  {}};
+                  {Column::text("kind"), Column::count("works", "kernels, copies, sets"),
+                   Column::time("device_ns", "device time"), Column::share("share", "of all")}};
   for (std::size_t kind = 0; kind < kCoverages; ++kind)
     table.rows.push_back({std::string(to_string(static_cast<Coverage>(kind))), found.covered_works[kind],
                           found.covered_ns[kind], quotient_cell(found.covered_ns[kind], total_ns)});
@@ -129,11 +118,8 @@ DataTable coverage_table(const Roofline& found, double total_ns) {
 DataTable unknown_table(const Trace& trace, const Roofline& found, double total_ns) {
   DataTable table{"unknown",
                   "operators of unknown cost",
-                  {{"op", "operator", Kind::kText},
-                   {"works", "kernels, copies, sets", Kind::kCount},
-                   {"device_ns", "device time", Kind::kTimeNs},
-                   {"share", "of all", Kind::kShare}},
-                  {}};
+                  {Column::text("op", "operator"), Column::count("works", "kernels, copies, sets"),
+                   Column::time("device_ns", "device time"), Column::share("share", "of all")}};
   for (const Roofline::Unknown& one : found.unknown)
     table.rows.push_back(
         {name_cell(trace, one.op), one.works, one.device_ns, quotient_cell(one.device_ns, total_ns)});
@@ -150,9 +136,9 @@ void add_headlines(const Roofline& found, const DevicePeaks& peaks, double total
   }
   result.headlines.push_back(
       {"roofline_covered", Kind::kShare, false,
-       total_ns > 0 ? found.covered_ns[static_cast<std::size_t>(Coverage::kKnown)] / total_ns : 0, ""});
+       total_ns > 0 ? found.covered_ns[static_cast<std::size_t>(Coverage::kKnown)] / total_ns : 0});
   if (device_ns <= 0) return;
-  result.headlines.push_back({"roof_share", Kind::kShare, false, roof_ns / device_ns, ""});
+  result.headlines.push_back({"roof_share", Kind::kShare, false, roof_ns / device_ns});
   if (faster_ns > 0)
     result.notes.push_back(
         fmt::format("{} of the time is in operators faster than the roofline: their data stayed in cache, "
@@ -162,11 +148,8 @@ void add_headlines(const Roofline& found, const DevicePeaks& peaks, double total
 
 AnalysisResult analyze_roofline(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
+  if (trace.gpu.empty()) return only_note(no_gpu_work(trace));
   AnalysisResult result;
-  if (trace.gpu.empty()) {
-    result.notes.push_back(no_gpu_work(trace));
-    return result;
-  }
   const DevicePeaks peaks = peaks_of(trace, options, result.notes);
   const Roofline found = roofline(trace, peaks);
   double total_ns = 0;
@@ -192,12 +175,12 @@ constexpr AnalysisOption kRooflineOptions[] = {
 
 namespace analysis {
 
-extern const Analysis roofline{"roofline",
-                               "compare operators with the peak compute and bandwidth of the device",
-                               Needs::kLaunches | Needs::kOps | Needs::kOpArguments,
-                               analyze_roofline,
-                               kRooflineOptions,
-                               nullptr};
+extern const Analysis roofline{
+    .name = "roofline",
+    .summary = "compare operators with the peak compute and bandwidth of the device",
+    .needs = Needs::kLaunches | Needs::kOps | Needs::kOpArguments,
+    .analyze = analyze_roofline,
+    .options = kRooflineOptions};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -31,13 +31,13 @@ AnalysisResult pytorch_compatible(const Trace& trace, const AnalysisOptions& opt
     throw Error("--pytorch-compat: give --length SECONDS, the time of the run without the profiler");
   const PyTorchUtilization pytorch = pytorch_utilization(trace, options.number("length", 0));
   AnalysisResult result;
-  result.tables.push_back({"pytorch",
-                           "as PyTorch's compute_utilization",
-                           {{"utilization", "utilization", Kind::kNumber},
-                            {"mm_conv_utilization", "mm_conv_utilization", Kind::kNumber}},
-                           {{pytorch.utilization, pytorch.mm_conv_utilization}}});
-  result.headlines = {{"utilization", Kind::kNumber, false, pytorch.utilization, ""},
-                      {"mm_conv_utilization", Kind::kNumber, false, pytorch.mm_conv_utilization, ""}};
+  result.tables.push_back(
+      {"pytorch",
+       "as PyTorch's compute_utilization",
+       {Column::number("utilization"), Column::number("mm_conv_utilization", "mm_conv_utilization")},
+       {{pytorch.utilization, pytorch.mm_conv_utilization}}});
+  result.headlines = {{"utilization", Kind::kNumber, false, pytorch.utilization},
+                      {"mm_conv_utilization", Kind::kNumber, false, pytorch.mm_conv_utilization}};
   return result;
 }
 
@@ -45,14 +45,11 @@ DataTable matmul_table(const Trace& trace, const DeviceWork& work, std::int64_t 
                        const Breakdown& sum) {
   std::vector<bool> by_pytorch(trace.gpu.size());
   for (std::size_t row = 0; row < by_pytorch.size(); ++row)
-    by_pytorch[row] = is_pytorch_matmul_or_convolution(trace.names[trace.events.name[trace.gpu[row].event]]);
+    by_pytorch[row] = is_pytorch_matmul_or_convolution(trace.event_name(trace.gpu[row].event));
   DataTable table{"matmul_convolution",
                   "matrix products and convolutions, by rule",
-                  {{"rule", "rule", Kind::kText},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"share_of_span", "of span", Kind::kShare},
-                   {"share_of_busy", "of busy", Kind::kShare}},
-                  {}};
+                  {Column::text("rule"), Column::time("time_ns"), Column::share("share_of_span", "of span"),
+                   Column::share("share_of_busy", "of busy")}};
   const auto add = [&](const char* rule, std::int64_t time) {
     table.rows.push_back({rule, time, share_cell(time, sum.span_ns), share_cell(time, sum.busy_ns)});
   };
@@ -68,16 +65,12 @@ DataTable steps_table(const StepSet& steps, std::span<const DeviceTimes> devices
   const auto count = static_cast<std::int64_t>(spans.size());
   const Spans stepped = merged(std::move(spans));
   const std::int64_t steps_ns = length(stepped);
-  DataTable table{"within_steps",
-                  "within the steps of the profiler",
-                  {{"device", "device", Kind::kText},
-                   {"steps", "steps", Kind::kCount},
-                   {"steps_ns", "steps' time", Kind::kTimeNs},
-                   {"busy_ns", "busy", Kind::kTimeNs},
-                   {"utilization", "utilization", Kind::kShare},
-                   {"kernels_ns", "in kernels", Kind::kTimeNs},
-                   {"kernel_utilization", "of steps", Kind::kShare}},
-                  {}};
+  DataTable table{
+      "within_steps",
+      "within the steps of the profiler",
+      {Column::text("device"), Column::count("steps"), Column::time("steps_ns", "steps' time"),
+       Column::time("busy_ns"), Column::share("utilization"), Column::time("kernels_ns", "in kernels"),
+       Column::share("kernel_utilization", "of steps")}};
   if (steps_ns == 0 || steps.is_device_behind()) return table;
   for (const DeviceTimes& times : devices) {
     const std::int64_t busy = length(intersect(times.busy(), stepped));
@@ -93,12 +86,12 @@ std::vector<Headline> headlines(std::span<const DeviceTimes> devices, const Brea
   if (sum.span_ns <= 0) return {};
   const auto share = [&](std::int64_t part) { return Breakdown::share_of(part, sum.span_ns); };
   std::vector<Headline> found{
-      {"utilization", Kind::kShare, false, sum.utilization(), ""},
-      {"compute_share", Kind::kShare, false, share(sum.compute_ns), ""},
-      {"exposed_communication_share", Kind::kShare, true, share(sum.exposed_communication_ns), ""},
-      {"exposed_memory_share", Kind::kShare, true, share(sum.exposed_memory_ns), ""},
-      {"idle_share", Kind::kShare, true, share(sum.idle_ns), ""},
-      {"matmul_convolution_share", Kind::kShare, false, share(matmul_ns), ""}};
+      {"utilization", Kind::kShare, false, sum.utilization()},
+      {"compute_share", Kind::kShare, false, share(sum.compute_ns)},
+      {"exposed_communication_share", Kind::kShare, true, share(sum.exposed_communication_ns)},
+      {"exposed_memory_share", Kind::kShare, true, share(sum.exposed_memory_ns)},
+      {"idle_share", Kind::kShare, true, share(sum.idle_ns)},
+      {"matmul_convolution_share", Kind::kShare, false, share(matmul_ns)}};
   for (const DeviceTimes& times : devices) {
     const Breakdown one = breakdown(times);
     if (devices.size() > 1 && one.span_ns > 0)
@@ -111,11 +104,8 @@ AnalysisResult analyze_utilization(const TraceIndex& index, const AnalysisOption
   const Trace& trace = index.trace();
   if (options.flag("pytorch-compat")) return pytorch_compatible(trace, options);
   if (options.flag("length")) throw Error("--length belongs to --pytorch-compat: give both or neither");
+  if (trace.gpu.empty()) return only_note(no_gpu_work(trace));
   AnalysisResult result;
-  if (trace.gpu.empty()) {
-    result.notes.push_back(no_gpu_work(trace));
-    return result;
-  }
   const DeviceWork& work = index.work();
   const std::vector<DeviceTimes>& devices = index.devices();
   const std::vector<Spans> matmul = busy_times(trace, work, matmul_or_convolution(trace));
@@ -217,15 +207,11 @@ double filled_ns(const std::vector<Kernel>& kernels, std::uint32_t device, const
 
 DataTable device_rows(const Trace& trace, const DeviceWork& work, const std::vector<Kernel>& kernels,
                       const std::vector<Spans>& windows) {
-  DataTable table{"devices",
-                  "devices",
-                  {{"device", "device", Kind::kText},
-                   {"name", "name", Kind::kText},
-                   {"time_ns", "time", Kind::kTimeNs},
-                   {"kernels", "kernels", Kind::kCount},
-                   {"sm_efficiency", "SM efficiency", Kind::kShare},
-                   {"achieved_occupancy", "achieved occupancy", Kind::kShare}},
-                  {}};
+  DataTable table{
+      "devices",
+      "devices",
+      {Column::text("device"), Column::text("name"), Column::time("time_ns"), Column::count("kernels"),
+       Column::share("sm_efficiency", "SM efficiency"), Column::share("achieved_occupancy")}};
   for (std::uint32_t device = 0; device < work.devices.size(); ++device) {
     WeightedMean occupancy;
     std::int64_t count = 0;
@@ -271,16 +257,12 @@ DataTable kernel_rows(const Trace& trace, const std::vector<Kernel>& kernels) {
   }
   std::erase_if(groups, [](const Group& group) { return group.count == 0; });
   std::ranges::stable_sort(groups, std::greater{}, &Group::total);
-  DataTable table{"kernels",
-                  "kernels by total time, means weighted by it",
-                  {{"name", "name", Kind::kText},
-                   {"count", "count", Kind::kCount},
-                   {"total_ns", "total", Kind::kTimeNs},
-                   {"blocks_per_sm", "blocks per SM", Kind::kNumber},
-                   {"sm_efficiency", "SM efficiency", Kind::kShare},
-                   {"achieved_occupancy", "achieved occupancy", Kind::kShare},
-                   {"registers_per_thread", "registers", Kind::kCount}},
-                  {}};
+  DataTable table{
+      "kernels",
+      "kernels by total time, means weighted by it",
+      {Column::text("name"), Column::count("count"), Column::time("total_ns"),
+       Column::number("blocks_per_sm", "blocks per SM"), Column::share("sm_efficiency", "SM efficiency"),
+       Column::share("achieved_occupancy"), Column::count("registers_per_thread", "registers")}};
   for (const Group& group : groups) {
     table.rows.push_back({std::string(trace.names[group.name]), group.count, group.total, group.blocks.cell(),
                           group.efficiency.cell(), group.occupancy.cell(),
@@ -330,11 +312,8 @@ void note_gaps(const Gaps& gaps, std::vector<std::string>& notes) {
 
 AnalysisResult analyze_efficiency(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
+  if (trace.gpu.empty()) return only_note(no_gpu_work(trace));
   AnalysisResult result;
-  if (trace.gpu.empty()) {
-    result.notes.push_back(no_gpu_work(trace));
-    return result;
-  }
   const DeviceWork& work = index.work();
   Gaps gaps;
   const std::vector<Kernel> kernels = kernels_of(trace, work, gaps);
@@ -357,18 +336,12 @@ AnalysisResult analyze_efficiency(const TraceIndex& index, const AnalysisOptions
 DataTable devices_table(const std::vector<DeviceTimes>& devices) {
   DataTable table{"devices",
                   "overlapped and exposed communication",
-                  {{"device", "device", Kind::kText},
-                   {"span_ns", "span", Kind::kTimeNs},
-                   {"compute_ns", "compute", Kind::kTimeNs},
-                   {"communication_ns", "communication", Kind::kTimeNs},
-                   {"overlap_ns", "overlapped", Kind::kTimeNs},
-                   {"overlap_share", "overlap", Kind::kShare},
-                   {"exposed_communication_ns", "exposed communication", Kind::kTimeNs},
-                   {"exposed_communication_share", "share of span", Kind::kShare},
-                   {"memory_ns", "copies and sets", Kind::kTimeNs},
-                   {"exposed_memory_ns", "exposed", Kind::kTimeNs},
-                   {"exposed_memory_share", "share of span", Kind::kShare}},
-                  {}};
+                  {Column::text("device"), Column::time("span_ns"), Column::time("compute_ns"),
+                   Column::time("communication_ns"), Column::time("overlap_ns", "overlapped"),
+                   Column::share("overlap_share", "overlap"), Column::time("exposed_communication_ns"),
+                   Column::share("exposed_communication_share", "share of span"),
+                   Column::time("memory_ns", "copies and sets"), Column::time("exposed_memory_ns", "exposed"),
+                   Column::share("exposed_memory_share", "share of span")}};
   for (const DeviceTimes& times : devices) {
     const Breakdown sum = breakdown(times);
     table.rows.push_back(
@@ -415,15 +388,9 @@ DataTable kernels_table(const Trace& trace, const std::vector<KernelRow>& rows,
                         const std::vector<DeviceTimes>& devices, std::size_t top) {
   DataTable table{"kernels",
                   "communication kernels, the most exposed first",
-                  {{"device", "device", Kind::kText},
-                   {"kernel", "kernel", Kind::kText},
-                   {"calls", "calls", Kind::kCount},
-                   {"total_ns", "total", Kind::kTimeNs},
-                   {"time_ns", "merged", Kind::kTimeNs},
-                   {"hidden_ns", "hidden", Kind::kTimeNs},
-                   {"hidden_share", "overlap", Kind::kShare},
-                   {"exposed_ns", "exposed", Kind::kTimeNs}},
-                  {}};
+                  {Column::text("device"), Column::text("kernel"), Column::count("calls"),
+                   Column::time("total_ns"), Column::time("time_ns", "merged"), Column::time("hidden_ns"),
+                   Column::share("hidden_share", "overlap"), Column::time("exposed_ns")}};
   for (const KernelRow& row : rows)
     table.rows.push_back({device_text(devices[row.device].device), name_cell(trace, row.name),
                           count_cell(row.calls), row.total_ns, row.union_ns, row.hidden_ns,
@@ -446,11 +413,8 @@ void add_headlines(const Breakdown& sum, const std::string& device, AnalysisResu
 
 AnalysisResult analyze_overlap(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
+  if (trace.gpu.empty()) return only_note(no_gpu_work(trace));
   AnalysisResult result;
-  if (trace.gpu.empty()) {
-    result.notes.push_back(no_gpu_work(trace));
-    return result;
-  }
   const DeviceWork& work = index.work();
   const std::vector<KernelType>& types = index.types();
   const std::vector<DeviceTimes>& devices = index.devices();
@@ -476,43 +440,26 @@ AnalysisResult analyze_overlap(const TraceIndex& index, const AnalysisOptions& o
 
 namespace analysis {
 
-extern const Analysis utilization{"utilization",
-                                  "show how busy each device is, and with what",
-                                  Needs::kLaunches | Needs::kOps,
-                                  analyze_utilization,
-                                  kUtilizationOptions,
-                                  nullptr,
-                                  needs_with_utilization,
-                                  {},
-                                  true};
+extern const Analysis utilization{.name = "utilization",
+                                  .summary = "show how busy each device is, and with what",
+                                  .needs = Needs::kLaunches | Needs::kOps,
+                                  .analyze = analyze_utilization,
+                                  .options = kUtilizationOptions,
+                                  .needs_with = needs_with_utilization,
+                                  .needs_times = true};
 
-}  // namespace analysis
+extern const Analysis efficiency{.name = "efficiency",
+                                 .summary = "show how full the GPUs were: SM efficiency, achieved occupancy",
+                                 .needs = Needs::kGpuArguments,
+                                 .analyze = analyze_efficiency,
+                                 .needs_times = true};
 
-namespace analysis {
-
-extern const Analysis efficiency{"efficiency",
-                                 "show how full the GPUs were: SM efficiency, achieved occupancy",
-                                 Needs::kGpuArguments,
-                                 analyze_efficiency,
-                                 {},
-                                 nullptr,
-                                 nullptr,
-                                 {},
-                                 true};
-
-}  // namespace analysis
-
-namespace analysis {
-
-extern const Analysis overlap{"overlap",
-                              "show how much communication overlaps compute, and how much is exposed",
-                              Needs::kGpuWork,
-                              analyze_overlap,
-                              {},
-                              nullptr,
-                              nullptr,
-                              {},
-                              true};
+extern const Analysis overlap{
+    .name = "overlap",
+    .summary = "show how much communication overlaps compute, and how much is exposed",
+    .needs = Needs::kGpuWork,
+    .analyze = analyze_overlap,
+    .needs_times = true};
 
 }  // namespace analysis
 

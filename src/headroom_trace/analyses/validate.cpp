@@ -16,10 +16,8 @@ namespace headroom::trace {
 namespace {
 
 DataTable problems_table(const Trace& trace) {
-  DataTable table{"problems",
-                  "parts that could not be read",
-                  {{"offset", "byte", Kind::kCount}, {"problem", "problem", Kind::kText}},
-                  {}};
+  DataTable table{
+      "problems", "parts that could not be read", {Column::count("offset", "byte"), Column::text("problem")}};
   for (const Problem& problem : trace.problems.first)
     table.rows.push_back({static_cast<std::int64_t>(problem.offset), problem.what});
   return table;
@@ -28,14 +26,9 @@ DataTable problems_table(const Trace& trace) {
 DataTable checks_table(const Trace& trace, const std::vector<TraceCheck>& checks) {
   DataTable table{"checks",
                   "checks of the events against each other",
-                  {{"check", "check", Kind::kText},
-                   {"count", "count", Kind::kCount},
-                   {"of", "of", Kind::kCount},
-                   {"largest_ns", "largest", Kind::kTimeNs},
-                   {"verdict", "", Kind::kText},
-                   {"example", "first of them", Kind::kText},
-                   {"start_ns", "at", Kind::kInstantNs}},
-                  {}};
+                  {Column::text("check"), Column::count("count"), Column::count("of"),
+                   Column::time("largest_ns"), Column::text("verdict", ""),
+                   Column::text("example", "first of them"), Column::instant("start_ns", "at")}};
   for (const TraceCheck& check : checks) {
     const bool any = check.count > 0;
     std::vector<Cell> row{check.what,
@@ -70,8 +63,7 @@ DataTable content_table(const Trace& trace) {
   for (const Category category : trace.events.category) ++counts[static_cast<std::size_t>(category)];
   DataTable table{"content",
                   fmt::format("contents of the file: {} events", trace.events_seen),
-                  {{"what", "what", Kind::kText}, {"count", "count", Kind::kCount}},
-                  {}};
+                  {Column::text("what"), Column::count("count")}};
   const auto add = [&](const char* what, std::size_t count) {
     if (count > 0) table.rows.push_back({what, count_cell(count)});
   };
@@ -110,9 +102,9 @@ AnalysisResult analyze_validate(const TraceIndex& index, const AnalysisOptions&)
   for (const TraceCheck& check : checks) anomalies += check.is_anomaly ? check.count : 0;
   const auto problems = static_cast<double>(trace.problems.count) + (trace.is_complete ? 0 : 1);
   result.headlines = {
-      {"problems", Kind::kCount, true, problems, ""},
-      {"events_left_out", Kind::kCount, true, static_cast<double>(trace.problems.events_skipped), ""},
-      {"anomalies", Kind::kCount, true, static_cast<double>(anomalies), ""}};
+      {"problems", Kind::kCount, true, problems},
+      {"events_left_out", Kind::kCount, true, static_cast<double>(trace.problems.events_skipped)},
+      {"anomalies", Kind::kCount, true, static_cast<double>(anomalies)}};
   add_notes(trace, checks, result);
   return result;
 }
@@ -121,12 +113,11 @@ AnalysisResult analyze_validate(const TraceIndex& index, const AnalysisOptions&)
 
 namespace analysis {
 
-extern const Analysis validate{"validate",
-                               "check the file: unreadable parts, and events that contradict each other",
-                               Needs::kAll | Needs::kSyntax,
-                               analyze_validate,
-                               {},
-                               nullptr};
+extern const Analysis validate{
+    .name = "validate",
+    .summary = "check the file: unreadable parts, and events that contradict each other",
+    .needs = Needs::kAll | Needs::kSyntax,
+    .analyze = analyze_validate};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -37,7 +37,7 @@ Around around(const Trace& trace, const std::vector<std::uint32_t>& parent, std:
       found.collective = trace.ops[detail].collective;
       found.call = event;
     }
-    if (found.annotation == kNone && trace.names[trace.events.name[event]].starts_with(kAnnotationPrefix)) {
+    if (found.annotation == kNone && trace.event_name(event).starts_with(kAnnotationPrefix)) {
       found.annotation = event;
       found.call = event;
     }
@@ -62,7 +62,7 @@ void fill(const Trace& trace, std::uint32_t row, CollectiveCall& call) {
 /// Uses "nccl:all_reduce" and its first argument.
 void fill_from_annotation(const Trace& trace, std::uint32_t event, CollectiveCall& call) {
   if (event == kNone) return;
-  if (call.collective.empty()) call.collective = collective_name(trace.names[trace.events.name[event]]);
+  if (call.collective.empty()) call.collective = collective_name(trace.event_name(event));
   const std::uint32_t detail = trace.events.detail[event];
   if (detail == kNone || call.elements_in >= 0 || !call.dtype.empty()) return;
   const OpDetail& op = trace.ops[detail];
@@ -160,7 +160,7 @@ class CallList {
     const GpuDetail& work = trace_.gpu[row];
     CollectiveCall call;
     call.event = work.event;
-    call.kernel = trace_.names[trace_.events.name[work.event]];
+    call.kernel = trace_.event_name(work.event);
     call.device = device_of(trace_, work);
     call.stream = work.stream;
     call.start_ns = trace_.events.start_ns[work.event];
@@ -201,26 +201,16 @@ std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const
 }
 
 DataTable collective_table(const std::vector<CollectiveCall>& calls) {
-  DataTable table{"collective_calls",
-                  "communication kernels",
-                  {{"group", "group", Kind::kText},
-                   {"group_ranks", "ranks", Kind::kText},
-                   {"group_size", "size", Kind::kCount},
-                   {"index", "index", Kind::kCount},
-                   {"collective", "collective", Kind::kText},
-                   {"kernel", "kernel", Kind::kText},
-                   {"dtype", "dtype", Kind::kText},
-                   {"elements_in", "in", Kind::kNumber},
-                   {"elements_out", "out", Kind::kNumber},
-                   {"bytes", "bytes", Kind::kBytes},
-                   {"device", "device", Kind::kCount},
-                   {"stream", "stream", Kind::kCount},
-                   {"iteration", "iteration", Kind::kCount},
-                   {"start_ns", "start", Kind::kInstantNs},
-                   {"duration_ns", "duration", Kind::kTimeNs},
-                   {"exposed_ns", "exposed", Kind::kTimeNs}},
-                  {},
-                  true};
+  DataTable table{
+      "collective_calls",
+      "communication kernels",
+      {Column::text("group"), Column::text("group_ranks", "ranks"), Column::count("group_size", "size"),
+       Column::count("index"), Column::text("collective"), Column::text("kernel"), Column::text("dtype"),
+       Column::number("elements_in", "in"), Column::number("elements_out", "out"), Column::bytes("bytes"),
+       Column::count("device"), Column::count("stream"), Column::count("iteration"),
+       Column::instant("start_ns"), Column::time("duration_ns"), Column::time("exposed_ns")},
+      {},
+      true};
   for (const CollectiveCall& call : calls) {
     table.rows.push_back({call.group, call.group_ranks, call.group_size, call.index, call.collective,
                           call.kernel, call.dtype, call.elements_in, call.elements_out, call.bytes,

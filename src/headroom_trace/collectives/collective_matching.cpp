@@ -209,13 +209,8 @@ std::int64_t parts_of(const MatchedCollective& collective) {
 }
 
 std::vector<Column> kind_columns() {
-  return {{"group", "group", Kind::kText},
-          {"collective", "collective", Kind::kText},
-          {"dtype", "dtype", Kind::kText},
-          {"bytes", "size", Kind::kBytes}};
-}
-void add_columns(std::vector<Column>& columns, std::initializer_list<Column> more) {
-  columns.insert(columns.end(), more);
+  return {Column::text("group"), Column::text("collective"), Column::text("dtype"),
+          Column::bytes("bytes", "size")};
 }
 
 void sort_descending(DataTable& table, std::size_t column) {
@@ -284,15 +279,11 @@ std::int64_t latency_ns(const MatchedCollective& collective) {
 DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls) {
   std::map<KindKey, std::vector<const CollectiveCall*>> kinds;
   for (const CollectiveCall& call : calls) kinds[key_of(call)].push_back(&call);
-  DataTable table{"collectives", "communication kernels of this rank", kind_columns(), {}};
-  add_columns(table.columns, {{"ranks", "ranks", Kind::kCount},
-                              {"calls", "calls", Kind::kCount},
-                              {"total_ns", "total", Kind::kTimeNs},
-                              {"min_ns", "min", Kind::kTimeNs},
-                              {"median_ns", "median", Kind::kTimeNs},
-                              {"max_ns", "max", Kind::kTimeNs},
-                              {"algorithm_bandwidth_gb_s", "algorithm, at least", Kind::kGigabytesPerSecond},
-                              {"bus_bandwidth_gb_s", "bus, at least", Kind::kGigabytesPerSecond}});
+  DataTable table{"collectives", "communication kernels of this rank", kind_columns()};
+  add_columns(table, {Column::count("ranks"), Column::count("calls"), Column::time("total_ns"),
+                      Column::time("min_ns"), Column::time("median_ns"), Column::time("max_ns"),
+                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm, at least"),
+                      Column::bandwidth("bus_bandwidth_gb_s", "bus, at least")});
   for (const auto& [key, members] : kinds) {
     const CollectiveCall& first = *members.front();
     std::vector<double> times;
@@ -315,17 +306,15 @@ DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span
   std::map<KindKey, std::vector<const MatchedCollective*>> kinds;
   for (const MatchedCollective& collective : matched)
     kinds[key_of(first_call(collective))].push_back(&collective);
-  DataTable table{"collectives", "collectives of all ranks", kind_columns(), {}};
-  add_columns(table.columns, {{"ranks", "ranks", Kind::kCount},
-                              {"collectives", "count", Kind::kCount},
-                              {"latency_total_ns", "total latency", Kind::kTimeNs},
-                              {"latency_median_ns", "median latency", Kind::kTimeNs},
-                              {"skew_median_ns", "median skew", Kind::kTimeNs},
-                              {"skew_max_ns", "max skew", Kind::kTimeNs},
-                              {"aligned_skew_median_ns", "median skew, aligned", Kind::kTimeNs},
-                              {"aligned_skew_max_ns", "max skew, aligned", Kind::kTimeNs},
-                              {"algorithm_bandwidth_gb_s", "algorithm", Kind::kGigabytesPerSecond},
-                              {"bus_bandwidth_gb_s", "bus", Kind::kGigabytesPerSecond}});
+  DataTable table{"collectives", "collectives of all ranks", kind_columns()};
+  add_columns(table, {Column::count("ranks"), Column::count("collectives", "count"),
+                      Column::time("latency_total_ns", "total latency"),
+                      Column::time("latency_median_ns", "median latency"),
+                      Column::time("skew_median_ns", "median skew"), Column::time("skew_max_ns", "max skew"),
+                      Column::time("aligned_skew_median_ns", "median skew, aligned"),
+                      Column::time("aligned_skew_max_ns", "max skew, aligned"),
+                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm"),
+                      Column::bandwidth("bus_bandwidth_gb_s", "bus")});
   for (const auto& [key, members] : kinds) {
     const CollectiveCall& first = first_call(*members.front());
     std::vector<double> latencies, skews, aligned;
@@ -349,15 +338,13 @@ DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span
 
 DataTable skew_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
                      std::span<const RankResult> ranks) {
-  DataTable table{"skews", "collectives by skew", kind_columns(), {}};
-  table.columns.insert(table.columns.begin() + 1, {"index", "index", Kind::kCount});
-  add_columns(table.columns, {{"ranks", "ranks", Kind::kCount},
-                              {"latency_ns", "latency", Kind::kTimeNs},
-                              {"skew_ns", "skew", Kind::kTimeNs},
-                              {"aligned_skew_ns", "skew, aligned", Kind::kTimeNs},
-                              {"last_rank", "last rank, aligned", Kind::kCount},
-                              {"algorithm_bandwidth_gb_s", "algorithm", Kind::kGigabytesPerSecond},
-                              {"bus_bandwidth_gb_s", "bus", Kind::kGigabytesPerSecond}});
+  DataTable table{"skews", "collectives by skew", kind_columns()};
+  table.columns.insert(table.columns.begin() + 1, Column::count("index"));
+  add_columns(table, {Column::count("ranks"), Column::time("latency_ns"), Column::time("skew_ns"),
+                      Column::time("aligned_skew_ns", "skew, aligned"),
+                      Column::count("last_rank", "last rank, aligned"),
+                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm"),
+                      Column::bandwidth("bus_bandwidth_gb_s", "bus")});
   for (const MatchedCollective& collective : matched) {
     const CollectiveCall& first = first_call(collective);
     const Arrival aligned = arrival_of(collective, offsets);
@@ -388,16 +375,12 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
       sum.aligned_wait_ns += aligned.waits_ns[i];
     }
   }
-  DataTable table{"ranks",
-                  "who waits for whom",
-                  {{"rank", "rank", Kind::kCount},
-                   {"file", "file", Kind::kText},
-                   {"collectives", "collectives", Kind::kCount},
-                   {"wait_ns", "waited", Kind::kTimeNs},
-                   {"aligned_wait_ns", "waited, aligned", Kind::kTimeNs},
-                   {"last", "times last, aligned", Kind::kCount},
-                   {"clock_offset_ns", "clock ahead by", Kind::kTimeNs}},
-                  {}};
+  DataTable table{
+      "ranks",
+      "who waits for whom",
+      {Column::count("rank"), Column::text("file"), Column::count("collectives"),
+       Column::time("wait_ns", "waited"), Column::time("aligned_wait_ns", "waited, aligned"),
+       Column::count("last", "times last, aligned"), Column::time("clock_offset_ns", "clock ahead by")}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     table.rows.push_back({ranks[i].rank, ranks[i].source, sums[i].collectives, sums[i].wait_ns,
                           sums[i].aligned_wait_ns, last[i],
@@ -407,17 +390,12 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
 }
 
 DataTable unmatched_table(std::span<const UnmatchedCall> unmatched, std::span<const RankResult> ranks) {
-  DataTable table{"unmatched",
-                  "communication kernels without a match on other ranks",
-                  {{"rank", "rank", Kind::kCount},
-                   {"group", "group", Kind::kText},
-                   {"index", "index", Kind::kCount},
-                   {"collective", "collective", Kind::kText},
-                   {"bytes", "size", Kind::kBytes},
-                   {"start_ns", "at", Kind::kInstantNs},
-                   {"duration_ns", "time", Kind::kTimeNs},
-                   {"reason", "why", Kind::kText}},
-                  {}};
+  DataTable table{
+      "unmatched",
+      "communication kernels without a match on other ranks",
+      {Column::count("rank"), Column::text("group"), Column::count("index"), Column::text("collective"),
+       Column::bytes("bytes", "size"), Column::instant("start_ns", "at"), Column::time("duration_ns", "time"),
+       Column::text("reason", "why")}};
   for (const UnmatchedCall& one : unmatched) {
     const CollectiveCall& call = *one.part.call;
     table.rows.push_back({ranks[one.part.rank].rank, call.group, call.index, call.collective,
@@ -430,13 +408,9 @@ DataTable wait_table(std::span<const MatchedCollective> matched, std::span<const
                      std::span<const RankResult> ranks) {
   DataTable table{"waits",
                   "each rank in each collective",
-                  {{"group", "group", Kind::kText},
-                   {"index", "index", Kind::kCount},
-                   {"rank", "rank", Kind::kCount},
-                   {"start_ns", "start", Kind::kInstantNs},
-                   {"duration_ns", "duration", Kind::kTimeNs},
-                   {"wait_ns", "wait", Kind::kTimeNs},
-                   {"aligned_wait_ns", "wait, aligned", Kind::kTimeNs}},
+                  {Column::text("group"), Column::count("index"), Column::count("rank"),
+                   Column::instant("start_ns"), Column::time("duration_ns"), Column::time("wait_ns"),
+                   Column::time("aligned_wait_ns", "wait, aligned")},
                   {},
                   true};
   for (const MatchedCollective& collective : matched) {
@@ -464,12 +438,11 @@ std::vector<Headline> match_headlines(std::span<const MatchedCollective> matched
     if (const std::optional<double> bus = bus_bandwidth(first, own))
       bandwidths[first.collective].push_back(*bus);
   }
-  std::vector<Headline> headlines{{"collective_latency", Kind::kTimeNs, true, latency, ""},
-                                  {"collective_skew", Kind::kTimeNs, true, skew, ""}};
-  if (!skews.empty()) headlines.push_back({"collective_skew_median", Kind::kTimeNs, true, median(skews), ""});
+  std::vector<Headline> headlines{{"collective_latency", Kind::kTimeNs, true, latency},
+                                  {"collective_skew", Kind::kTimeNs, true, skew}};
+  if (!skews.empty()) headlines.push_back({"collective_skew_median", Kind::kTimeNs, true, median(skews)});
   for (const auto& [collective, values] : bandwidths)
-    headlines.push_back(
-        {collective + "_bus_bandwidth", Kind::kGigabytesPerSecond, false, median(values), ""});
+    headlines.push_back({collective + "_bus_bandwidth", Kind::kGigabytesPerSecond, false, median(values)});
   return headlines;
 }
 

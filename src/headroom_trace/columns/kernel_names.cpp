@@ -247,7 +247,7 @@ std::vector<KernelType> kernel_types(const Trace& trace) {
     }
     std::uint8_t& known = by_name[trace.events.name[event]];
     if (known == 0xff) {
-      const std::string_view name = trace.names[trace.events.name[event]];
+      const std::string_view name = trace.event_name(event);
       const bool is_named =
           std::ranges::any_of(trace.communication_patterns,
                               [&](const std::string& pattern) { return matches_kernel(pattern, name); });

@@ -226,6 +226,8 @@ struct Trace {
   std::optional<std::int64_t> schema_version;
   bool is_complete = true;  ///< false: truncated
   Problems problems;
+
+  std::string_view event_name(std::size_t event) const { return names[events.name[event]]; }
 };
 
 /// The "device" argument, else the process's device, else -1.

@@ -145,7 +145,7 @@ class RooflineBuilder {
   }
   OpCall call_of(std::uint32_t event) const {
     OpCall call;
-    call.name = trace_.names[trace_.events.name[event]];
+    call.name = trace_.event_name(event);
     if (const OpDetail* detail = detail_of(event)) {
       call.arguments = tensor_arguments(trace_.names[detail->dims], trace_.names[detail->types]);
       call.values = text_list(trace_.names[detail->values]);
@@ -186,7 +186,7 @@ class RooflineBuilder {
     kind_.assign(trace_.gpu.size(), Coverage::kUnknown);
     for (std::uint32_t row = 0; row < trace_.gpu.size(); ++row) {
       const std::uint32_t event = trace_.gpu[row].event;
-      const std::string_view name = trace_.names[trace_.events.name[event]];
+      const std::string_view name = trace_.event_name(event);
       if (types[row] == KernelType::kCommunication) {
         kind_[row] = Coverage::kCommunication;
       } else if (trace_.events.category[event] == Category::kGpuMemcpy && is_host_copy(name)) {
@@ -301,23 +301,10 @@ class RooflineBuilder {
 
 double DevicePeaks::flops_per_second(MathType type, bool is_product) const {
   if (!is_product) return type == MathType::kF64 ? vector_f64 : vector_f32;
-  switch (type) {
-    case MathType::kF64:
-      return f64;
-    case MathType::kF32:
-      return f32;
-    case MathType::kTf32:
-      return tf32;
-    case MathType::kF16:
-      return f16;
-    case MathType::kBf16:
-      return bf16;
-    case MathType::kF8:
-      return fp8;
-    case MathType::kI8:
-      return int8;
-  }
-  return 0;
+  constexpr double DevicePeaks::*kPeaks[] = {&DevicePeaks::f64, &DevicePeaks::f32,  &DevicePeaks::tf32,
+                                             &DevicePeaks::f16, &DevicePeaks::bf16, &DevicePeaks::fp8,
+                                             &DevicePeaks::int8};
+  return this->*kPeaks[static_cast<std::size_t>(type)];
 }
 
 const DevicePeaks* find_device_peaks(std::string_view name, double memory_bytes) {

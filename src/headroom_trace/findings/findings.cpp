@@ -78,7 +78,7 @@ void add_without(const FindingSearch& search, const std::string& pattern, Analys
   const double step_ns = search.step_ns();
   const std::int64_t shorter = search.replay().length_ns() - search.replay().length_ns(what_if);
   const double without_ns = step_ns - static_cast<double>(shorter) / search.step_count();
-  result.headlines.push_back({"without_ns", Kind::kTimeNs, true, without_ns, ""});
+  result.headlines.push_back({"without_ns", Kind::kTimeNs, true, without_ns});
   result.answer.insert(
       result.answer.begin(),
       fmt::format("without {} ({} CPU calls, {} GPU events) {} would take {} instead of {} (-{})",
@@ -331,20 +331,11 @@ std::string place_text(const Finding& finding) {
 DataTable finding_table(std::span<const Finding> findings) {
   DataTable table{kFindingTable,
                   "what to fix first, largest gain per step first",
-                  {{"kind", "kind", Kind::kText},
-                   {"recoverable_ns", "gain per step", Kind::kTimeNs},
-                   {"further_ns", "additional gain", Kind::kTimeNs},
-                   {"share", "of the step", Kind::kShare},
-                   {"rank", "rank", Kind::kCount},
-                   {"step", "step", Kind::kCount},
-                   {"at_ns", "at", Kind::kInstantNs},
-                   {"where", "where", Kind::kText},
-                   {"op", "operator", Kind::kText},
-                   {"module", "module", Kind::kText},
-                   {"line", "Python line", Kind::kText},
-                   {"evidence", "evidence", Kind::kText},
-                   {"fix", "fix", Kind::kText}},
-                  {}};
+                  {Column::text("kind"), Column::time("recoverable_ns", "gain per step"),
+                   Column::time("further_ns", "additional gain"), Column::share("share", "of the step"),
+                   Column::count("rank"), Column::count("step"), Column::instant("at_ns"),
+                   Column::text("where"), Column::text("op", "operator"), Column::text("module"),
+                   Column::text("line", "Python line"), Column::text("evidence"), Column::text("fix")}};
   for (const Finding& finding : findings) {
     table.rows.push_back({std::string(to_string(finding.kind)), finding.recoverable_ns, finding.further_ns,
                           finding.share, number_cell(finding.rank), number_cell(finding.step), finding.at_ns,
@@ -389,7 +380,7 @@ void report_findings(const std::vector<Finding>& findings, const StepShares& sha
   DataTable table = finding_table(findings);
   table.is_in_answer = true;
   result.tables.insert(result.tables.begin(), std::move(table));
-  result.headlines.push_back({"recoverable_ns", Kind::kTimeNs, true, joint_gain_ns(findings), ""});
+  result.headlines.push_back({"recoverable_ns", Kind::kTimeNs, true, joint_gain_ns(findings)});
 }
 
 }  // namespace headroom::trace

@@ -150,8 +150,8 @@ StepSet repeated_annotations(const Trace& trace) {
     chosen = events;
   }
   for (const std::uint32_t event : chosen) {
-    set.steps.push_back({-1, std::string(trace.names[trace.events.name[event]]), trace.events.start_ns[event],
-                         trace.events.end_ns(event)});
+    set.steps.push_back(
+        {-1, std::string(trace.event_name(event)), trace.events.start_ns[event], trace.events.end_ns(event)});
   }
   number_steps(set.steps);
   return set;

@@ -20,7 +20,7 @@ constexpr std::size_t kLeastCount = 3;
 constexpr std::size_t kMostName = 40;
 
 void count_event(const Trace& trace, std::uint32_t event, Doubt& doubt) {
-  if (doubt.count++ == 0) doubt.example = trace.names[trace.events.name[event]];
+  if (doubt.count++ == 0) doubt.example = trace.event_name(event);
   doubt.longest_ns = std::max(doubt.longest_ns, trace.events.duration_ns[event]);
 }
 

@@ -411,12 +411,8 @@ MergedTrace merge_traces(std::span<const std::filesystem::path> files, const Wri
 DataTable clock_table(const MergedTrace& merged) {
   DataTable table{"clocks",
                   "clock shift of each rank",
-                  {{"rank", "rank", Kind::kCount},
-                   {"file", "file", Kind::kText},
-                   {"moved_ns", "moved by", Kind::kTimeNs},
-                   {"collectives", "collectives", Kind::kCount},
-                   {"events", "events", Kind::kCount}},
-                  {}};
+                  {Column::count("rank"), Column::text("file"), Column::time("moved_ns", "moved by"),
+                   Column::count("collectives"), Column::count("events")}};
   for (const MergedRank& rank : merged.ranks) {
     table.rows.push_back({rank.rank, rank.facts.source, rank.moved_ns,
                           static_cast<std::int64_t>(rank.collectives),

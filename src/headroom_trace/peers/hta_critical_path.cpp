@@ -68,7 +68,7 @@ class NestWalk {
       open.end_ns = std::min(open.end_ns, open_.back().end_ns);
       open.kind = open_.back().kind;
     }
-    if (open.kind == HtaPathClass::kCpu && is_data_loading(trace_.names[trace_.events.name[event]]))
+    if (open.kind == HtaPathClass::kCpu && is_data_loading(trace_.event_name(event)))
       open.kind = HtaPathClass::kDataLoading;
     if (waiting_[event]) open.kind = HtaPathClass::kWaiting;
     return open;
@@ -129,7 +129,7 @@ void add_thread_switches(const Trace& trace, std::span<const std::uint32_t> chos
 
 /// False for profiler steps.
 bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
-  const std::string_view name = trace.names[trace.events.name[event]];
+  const std::string_view name = trace.event_name(event);
   switch (trace.events.category[event]) {
     case Category::kRuntime:
     case Category::kDriver:

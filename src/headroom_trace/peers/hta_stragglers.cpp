@@ -100,11 +100,8 @@ std::vector<HtaLateStarts> hta_late_starts(const HtaStragglerSearch& search, std
 DataTable hta_candidate_table(const HtaStragglerSearch& search) {
   DataTable table{"candidates",
                   "kernels by how much their time differs between ranks",
-                  {{"stream", "stream", Kind::kCount},
-                   {"kernel", "kernel", Kind::kText},
-                   {"iterations", "iterations", Kind::kCount},
-                   {"spread", "deviation, of the mean iteration", Kind::kShare}},
-                  {}};
+                  {Column::count("stream"), Column::text("kernel"), Column::count("iterations"),
+                   Column::share("spread", "deviation, of the mean iteration")}};
   for (const HtaStragglerCandidate& one : search.candidates)
     table.rows.push_back({number_cell(one.stream), one.kernel, one.iterations, one.spread});
   return table;
@@ -114,14 +111,10 @@ DataTable hta_lateness_table(const std::vector<HtaLateStarts>& late, std::span<c
   DataTable table{
       "lateness",
       "by Holistic Trace Analysis' rule: how late each rank starts the last long kernel of an iteration",
-      {{"rank", "rank", Kind::kCount},
-       {"file", "file", Kind::kText},
-       {"iterations", "iterations", Kind::kCount},
-       {"normalized_start", "start / mean iteration", Kind::kNumber},
-       {"late_ns", "after the first rank", Kind::kTimeNs},
-       {"aligned_late_ns", "the same, clocks aligned", Kind::kTimeNs},
-       {"last", "last to start", Kind::kCount}},
-      {}};
+      {Column::count("rank"), Column::text("file"), Column::count("iterations"),
+       Column::number("normalized_start", "start / mean iteration"),
+       Column::time("late_ns", "after the first rank"),
+       Column::time("aligned_late_ns", "the same, clocks aligned"), Column::count("last", "last to start")}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const HtaLateStarts& rank = late[i];
     const bool has_any = !rank.starts.empty();
@@ -140,14 +133,11 @@ DataTable hta_lateness_table(const std::vector<HtaLateStarts>& late, std::span<c
 }
 
 DataTable hta_start_table(const HtaStragglerSearch& search, std::span<const RankResult> ranks) {
-  DataTable table{"starts",
-                  "kernel starts",
-                  {{"iteration", "iteration", Kind::kCount},
-                   {"rank", "rank", Kind::kCount},
-                   {"start_ns", "at", Kind::kInstantNs},
-                   {"duration_ns", "time", Kind::kTimeNs},
-                   {"normalized_start", "start / mean iteration", Kind::kNumber}},
-                  {}};
+  DataTable table{
+      "starts",
+      "kernel starts",
+      {Column::count("iteration"), Column::count("rank"), Column::instant("start_ns", "at"),
+       Column::time("duration_ns", "time"), Column::number("normalized_start", "start / mean iteration")}};
   for (const HtaLongCall& one : search.calls)
     table.rows.push_back({number_cell(one.iteration), ranks[one.rank].rank, one.call->start_ns,
                           one.call->duration_ns, search.start_of(one)});

@@ -213,14 +213,10 @@ struct Scale {
 };
 
 void add_sum_columns(DataTable& table) {
-  for (const Column& column : std::vector<Column>{{"count_before", "count A", Kind::kCount},
-                                                  {"count_after", "count B", Kind::kCount},
-                                                  {"time_before_ns", "time A", Kind::kTimeNs},
-                                                  {"time_after_ns", "time B", Kind::kTimeNs},
-                                                  {"difference_ns", "B - A", Kind::kTimeNs},
-                                                  {"call_before_ns", "per call A", Kind::kTimeNs},
-                                                  {"call_after_ns", "per call B", Kind::kTimeNs}})
-    table.columns.push_back(column);
+  add_columns(table, {Column::count("count_before", "count A"), Column::count("count_after", "count B"),
+                      Column::time("time_before_ns", "time A"), Column::time("time_after_ns", "time B"),
+                      Column::time("difference_ns", "B - A"), Column::time("call_before_ns", "per call A"),
+                      Column::time("call_after_ns", "per call B")});
 }
 
 DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) {
@@ -236,10 +232,8 @@ DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) 
     add(sums[static_cast<std::size_t>(line.change)], line);
     add(all, line);
   }
-  DataTable table{"changes",
-                  "GPU work by change",
-                  {{"change", "kernels", Kind::kText}, {"names", "names", Kind::kCount}},
-                  {}};
+  DataTable table{
+      "changes", "GPU work by change", {Column::text("change", "kernels"), Column::count("names")}};
   add_sum_columns(table);
   const auto add_row = [&](const char* name, std::size_t count, const DiffLine& sum) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{name, count_cell(count)});
@@ -265,10 +259,10 @@ DataTable lines_table(DataTable table, std::vector<Labelled> lines, const Scale&
   std::ranges::stable_sort(lines, std::greater{},
                            [&](const Labelled& entry) { return std::abs(scale.delta_ns(entry.line)); });
   const bool has_kinds = !lines.empty() && lines.front().kind != nullptr;
-  if (has_kinds) table.columns.push_back({"kind", "kind", Kind::kText});
-  table.columns.push_back({"change", "change", Kind::kText});
+  if (has_kinds) table.columns.push_back(Column::text("kind"));
+  table.columns.push_back(Column::text("change"));
   add_sum_columns(table);
-  table.columns.push_back({"name", "name", Kind::kText});
+  table.columns.push_back(Column::text("name"));
   for (const auto& [kind, line] : lines) {
     std::vector<Cell>& row = table.rows.emplace_back();
     if (has_kinds) row.emplace_back(kind);

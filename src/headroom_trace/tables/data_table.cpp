@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "headroom/stats/quantile.h"
 
@@ -28,6 +30,22 @@ Cell::Cell(Cell&& other) noexcept = default;
 Cell& Cell::operator=(const Cell& other) = default;
 Cell& Cell::operator=(Cell&& other) noexcept = default;
 Cell::~Cell() = default;
+
+Column Column::of(Kind kind, std::string key, const char* title) {
+  if (title != nullptr) return {std::move(key), title, kind};
+  std::string_view words = key;
+  const std::string_view unit = kind == Kind::kBytes                                ? "_bytes"
+                                : kind == Kind::kTimeNs || kind == Kind::kInstantNs ? "_ns"
+                                                                                    : "";
+  if (words.ends_with(unit)) words.remove_suffix(unit.size());
+  std::string derived(words);
+  std::ranges::replace(derived, '_', ' ');
+  return {std::move(key), std::move(derived), kind};
+}
+
+void add_columns(DataTable& table, std::initializer_list<Column> more) {
+  table.columns.insert(table.columns.end(), more);
+}
 
 TimeSpread time_spread(const std::vector<std::int64_t>& times_ns) {
   TimeSpread spread;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <variant>
@@ -63,16 +64,36 @@ struct Column {
   std::string key;    ///< in JSON and CSV, with the unit: "total_ns"
   std::string title;  ///< in tables: "total"
   Kind kind = Kind::kText;
+
+  /// Without a title, the key in words without its unit: "total_ns" is "total".
+  static Column of(Kind kind, std::string key, const char* title = nullptr);
+  static Column text(const char* key, const char* title = nullptr) { return of(Kind::kText, key, title); }
+  static Column count(const char* key, const char* title = nullptr) { return of(Kind::kCount, key, title); }
+  static Column time(const char* key, const char* title = nullptr) { return of(Kind::kTimeNs, key, title); }
+  static Column instant(const char* key, const char* title = nullptr) {
+    return of(Kind::kInstantNs, key, title);
+  }
+  static Column bytes(const char* key, const char* title = nullptr) { return of(Kind::kBytes, key, title); }
+  static Column share(const char* key, const char* title = nullptr) { return of(Kind::kShare, key, title); }
+  static Column bandwidth(const char* key, const char* title) {
+    return of(Kind::kGigabytesPerSecond, key, title);
+  }
+  static Column flops(const char* key, const char* title) {
+    return of(Kind::kGigaflopsPerSecond, key, title);
+  }
+  static Column number(const char* key, const char* title = nullptr) { return of(Kind::kNumber, key, title); }
 };
 
 struct DataTable {
   std::string key;
   std::string title;
   std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;  ///< one cell per column
-  bool is_for_combining = false;        ///< JSON only
-  bool is_in_answer = false;            ///< repeats AnalysisResult::answer: JSON and CSV only
+  std::vector<std::vector<Cell>> rows = {};  ///< one cell per column
+  bool is_for_combining = false;             ///< JSON only
+  bool is_in_answer = false;                 ///< repeats AnalysisResult::answer: JSON and CSV only
 };
+
+void add_columns(DataTable& table, std::initializer_list<Column> more);
 
 inline Cell count_cell(std::size_t count) {
   return static_cast<std::int64_t>(count);

@@ -337,14 +337,14 @@ bool is_data_loading(std::string_view annotation) {
 
 Spans data_loading(const Trace& trace) {
   return times_where(trace, [&](std::size_t i) {
-    return can_be_annotation(trace.events.category[i]) && is_data_loading(trace.names[trace.events.name[i]]);
+    return can_be_annotation(trace.events.category[i]) && is_data_loading(trace.event_name(i));
   });
 }
 
 Spans host_communication(const Trace& trace) {
   return times_where(trace, [&](std::size_t i) {
     if (!can_be_annotation(trace.events.category[i])) return false;
-    const std::string_view name = trace.names[trace.events.name[i]];
+    const std::string_view name = trace.event_name(i);
     return name.starts_with("gloo:") || name.starts_with("mpi:");
   });
 }
@@ -352,7 +352,7 @@ Spans host_communication(const Trace& trace) {
 Spans operators(const Trace& trace) {
   return times_where(trace, [&](std::size_t i) {
     if (trace.events.category[i] != Category::kCpuOp) return false;
-    const std::string_view name = trace.names[trace.events.name[i]];
+    const std::string_view name = trace.event_name(i);
     return !is_step_name(name) && !is_data_loading(name);
   });
 }
@@ -413,7 +413,7 @@ std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& pare
   std::uint32_t op = kNone, program = kNone;
   for (std::uint32_t at = event; at != kNone; at = parent[at]) {
     const Category category = trace.events.category[at];
-    if (!is_mostly_in(trace.events, event, at) || is_step_name(trace.names[trace.events.name[at]])) continue;
+    if (!is_mostly_in(trace.events, event, at) || is_step_name(trace.event_name(at))) continue;
     if (category == Category::kCpuOp) op = at;
     if (program == kNone && (category == Category::kPython || category == Category::kUserAnnotation))
       program = at;

@@ -14,7 +14,7 @@ namespace headroom::trace {
 namespace {
 
 LaunchKind kind_of(const Trace& trace, const LaunchCall& call) {
-  const std::string_view name = trace.names[trace.events.name[call.call]];
+  const std::string_view name = trace.event_name(call.call);
   if (call.rows.size() > 1 || name.find("GraphLaunch") != std::string_view::npos) return LaunchKind::kGraph;
   switch (trace.events.category[trace.gpu[call.rows.front()].event]) {
     case Category::kGpuMemcpy:

@@ -158,28 +158,13 @@ bool has_only_memory(const Trace& trace) {
 }
 
 std::string device_type_name(std::int32_t device_type) {
-  switch (device_type) {
-    case 0:
-      return "CPU";
-    case 1:
-      return "CUDA";
-    case 6:
-      return "HIP";
-    case 9:
-      return "XLA";
-    case 12:
-      return "XPU";
-    case 13:
-      return "MPS";
-    case 15:
-      return "HPU";
-    case 19:
-      return "MTIA";
-    case 20:
-      return "PrivateUse1";
-    default:
-      return "device type " + std::to_string(device_type);
+  constexpr std::pair<std::int32_t, const char*> kNames[] = {{0, "CPU"},  {1, "CUDA"},  {6, "HIP"},
+                                                             {9, "XLA"},  {12, "XPU"},  {13, "MPS"},
+                                                             {15, "HPU"}, {19, "MTIA"}, {20, "PrivateUse1"}};
+  for (const auto& [type, name] : kNames) {
+    if (type == device_type) return name;
   }
+  return "device type " + std::to_string(device_type);
 }
 
 const char* to_string(TransferKind kind) {

@@ -228,7 +228,7 @@ void PythonPlaces::read_functions() {
   line_.assign(trace_.events.size(), kNone);
   module_.assign(trace_.events.size(), kNone);
   for (const std::uint32_t event : nesting_order(trace_, mask_of(Category::kPython))) {
-    const std::string_view frame = trace_.names[trace_.events.name[event]];
+    const std::string_view frame = trace_.event_name(event);
     const std::uint32_t outer = frame_[event] == kNone ? kNone : module_[frame_[event]];
     const std::string_view name = module_of_frame(frame);
     module_[event] = name.empty() ? outer : module(outer, name);
@@ -339,7 +339,7 @@ PythonStack PythonPlaces::stack_of(std::uint32_t key) const {
 }
 
 std::uint32_t PythonPlaces::own_module(std::uint32_t event) const {
-  return module_of_frame(trace_.names[trace_.events.name[event]]).empty() ? kNone : module_[event];
+  return module_of_frame(trace_.event_name(event)).empty() ? kNone : module_[event];
 }
 
 std::string_view module_of_frame(std::string_view frame) {
