@@ -92,9 +92,7 @@ CandidateCause candidate_cause(const FindingSearch& search, FindingKind kind, co
                                const char* what) {
   const NameId name =
       std::ranges::max_element(exposed.by_name, {}, [](const auto& entry) { return entry.second; })->first;
-  CandidateCause candidate;
-  candidate.kind = kind;
-  candidate.least_gain = 0.02;
+  CandidateCause candidate{.kind = kind, .least_gain = 0.02};
   candidate.event = search.launch()[exposed.longest_row.at(name)];
   candidate.time = merged(exposed.times);
   candidate.what_if = exposed.what_if;
@@ -190,9 +188,7 @@ void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, C
 /// For traces without devices: gloo and MPI outside operators.
 void take_host_communication(FindingSearch& search) {
   const Trace& trace = search.trace();
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kExposedCommunication;
-  candidate.least_gain = 0.02;
+  CandidateCause candidate{.kind = FindingKind::kExposedCommunication, .least_gain = 0.02};
   candidate.time = intersect(subtract(host_communication(trace), operators(trace)), {search.window()});
   if (candidate.time.empty()) return;
   candidate.what_if.host_removed = candidate.time;
@@ -211,8 +207,7 @@ void find_exposed_copies(FindingSearch& search) {
   const Exposed exposed = exposed_rows(search, false, [&](std::uint32_t row) {
     const std::uint32_t event = trace.gpu[row].event;
     return trace.events.category[event] == Category::kGpuMemcpy &&
-           trace.events.duration_ns[event] >= kLongCopyNs &&
-           is_host_device_copy(trace.names[trace.events.name[event]]);
+           trace.events.duration_ns[event] >= kLongCopyNs && is_host_device_copy(trace.event_name(event));
   });
   if (exposed.times.empty()) return;
   CandidateCause candidate =
@@ -236,9 +231,7 @@ void find_fusions(FindingSearch& search) {
   const Trace& trace = search.trace();
   const std::vector<Run> runs = fusible_runs(search);
   if (runs.empty()) return;
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kLaunchBound;
-  candidate.least_gain = 0.02;
+  CandidateCause candidate{.kind = FindingKind::kLaunchBound, .least_gain = 0.02};
   candidate.what_if.duration_ns = recorded_durations(trace);
   std::vector<Span> host, device;
   std::size_t kernels = 0;
@@ -357,8 +350,7 @@ std::string shapes_text(const Trace& trace, NameId dims) {
 CandidateCause candidate_cause(const FindingSearch& search, SlowOperator far) {
   const Trace& trace = search.trace();
   const RooflineRow& row = *far.longest;
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kKernelBelowRoof;
+  CandidateCause candidate{.kind = FindingKind::kKernelBelowRoof};
   candidate.place = trace.names[far.op];
   candidate.event = search.main_event(far.calls);
   candidate.evidence =

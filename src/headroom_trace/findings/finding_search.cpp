@@ -255,7 +255,7 @@ void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
   finding.line.clear();
   if (event == kNone) return;
   const std::uint32_t site = site_of(trace_, parent(), event);
-  finding.op = trace_.names[trace_.events.name[site == kNone ? event : site]];
+  finding.op = trace_.event_name(site == kNone ? event : site);
   const auto [module, line] = module_and_line(event);
   if (module != kNone) finding.module = python_.modules()[module].name;
   if (line != kNone) finding.line = python_.lines()[line];
@@ -263,9 +263,8 @@ void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
 
 std::vector<Finding> search_findings(FindingSearch& search) {
   using Cause = void (*)(FindingSearch&);
-  constexpr Cause kSpent[] = {find_data_loading,   find_recompilation,        find_garbage_collection,
-                              find_slow_calls,     find_late_devices,         find_long_host_work,
-                              find_exposed_copies, find_exposed_communication};
+  constexpr Cause kSpent[] = {find_host_activities, find_slow_calls,     find_late_devices,
+                              find_long_host_work,  find_exposed_copies, find_exposed_communication};
   constexpr Cause kDelays[] = {find_device_allocation, find_fusions, find_synchronisation, find_host_bound,
                                find_launch_bound};
   constexpr Cause kOthers[] = {find_slow_steps, find_kernels_below_roof, find_fragmentation};

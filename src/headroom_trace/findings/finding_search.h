@@ -25,15 +25,15 @@ namespace headroom::trace {
 
 struct CandidateCause {
   FindingKind kind = FindingKind::kHostBound;
-  WhatIf what_if;
+  WhatIf what_if = {};
   double least_gain = 0.01;   ///< share of the step without idle and exposed time
   std::int64_t fused_ns = 0;  ///< time of removed kernels
   std::uint32_t event = kNone;
-  Spans time;  ///< of the cause; determines the step that loses most
-  std::string evidence, fix;
+  Spans time = {};  ///< of the cause; determines the step that loses most
+  std::string evidence = {}, fix = {};
   /// For kinds with one finding per trace (host_bound, launch_bound): the part's name, and its text in the
   /// evidence of an earlier part.
-  std::string place, more;
+  std::string place = {}, more = {};
   /// A finding is placed at the part with most, else at the first.
   std::int64_t event_ns = 0;
 };
@@ -139,10 +139,8 @@ class FindingSearch {
 /// The order matters: time spent, then delays, then causes without a what-if.
 std::vector<Finding> search_findings(FindingSearch& search);
 
-void find_data_loading(FindingSearch& search);
+void find_host_activities(FindingSearch& search);
 void find_device_allocation(FindingSearch& search);
-void find_recompilation(FindingSearch& search);
-void find_garbage_collection(FindingSearch& search);
 void find_exposed_copies(FindingSearch& search);
 void find_exposed_communication(FindingSearch& search);
 void find_fusions(FindingSearch& search);

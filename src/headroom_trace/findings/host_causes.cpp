@@ -134,8 +134,8 @@ struct WaitSite {
 std::string site_name(const FindingSearch& search, std::uint32_t call) {
   const Trace& trace = search.trace();
   const std::uint32_t site = site_of(trace, search.parent(), call);
-  std::string name(trace.names[trace.events.name[call]]);
-  if (site != kNone) name = fmt::format("{} in {}", name, trace.names[trace.events.name[site]]);
+  std::string name(trace.event_name(call));
+  if (site != kNone) name = fmt::format("{} in {}", name, trace.event_name(site));
   return name;
 }
 
@@ -240,8 +240,7 @@ bool is_copy_from_host(const FindingSearch& search, const WaitSite& site) {
   const Trace& trace = search.trace();
   const Replay::Wait& wait = search.replay().waits()[site.waits.front()];
   return std::ranges::any_of(wait.rows, [&](std::uint32_t row) {
-    return search.launch()[row] == wait.call &&
-           contains(trace.names[trace.events.name[trace.gpu[row].event]], "HtoD");
+    return search.launch()[row] == wait.call && contains(trace.event_name(trace.gpu[row].event), "HtoD");
   });
 }
 
@@ -308,8 +307,7 @@ WhatIf without(const FindingSearch& search, const WaitSite& site) {
 CandidateCause candidate_cause(const FindingSearch& search, const WaitSite& site, WhatIf what_if,
                                double gain_ns) {
   constexpr double kFarMore = 2;
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kSynchronisation;
+  CandidateCause candidate{.kind = FindingKind::kSynchronisation};
   // One wait per step is usual and cheap.
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   const auto count =
@@ -336,8 +334,7 @@ void find_device_allocation(FindingSearch& search) {
   if (allocations.calls.empty()) return;
   const Events& events = search.trace().events;
   const std::vector<Replay::Wait>& waits = search.replay().waits();
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kDeviceAllocation;
+  CandidateCause candidate{.kind = FindingKind::kDeviceAllocation};
   // Usually none in a settled step.
   candidate.least_gain = 0.001;
   candidate.what_if.host_removed = allocations.times;
@@ -441,9 +438,7 @@ struct SlowCalls {
 };
 
 CandidateCause candidate_cause(const FindingSearch& search, FindingKind kind, SlowCalls slow) {
-  CandidateCause candidate;
-  candidate.kind = kind;
-  candidate.least_gain = 0.02;
+  CandidateCause candidate{.kind = kind, .least_gain = 0.02};
   candidate.event = slow.longest;
   candidate.time = merged(std::move(slow.idle));
   candidate.what_if = std::move(slow.what_if);
@@ -521,9 +516,7 @@ void find_slow_calls(FindingSearch& search) {
 void find_late_devices(FindingSearch& search) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kDeviceLate;
-  candidate.least_gain = 0.02;
+  CandidateCause candidate{.kind = FindingKind::kDeviceLate, .least_gain = 0.02};
   candidate.what_if.delays_removed.assign(trace.gpu.size(), false);
   const DeviceGap* longest = nullptr;
   const auto late_ns = [](const DeviceGap& gap) { return gap.time.end - gap.late_from_ns; };
@@ -567,19 +560,19 @@ namespace {
 /// Longer gaps are other host work.
 constexpr std::int64_t kShortGapNs = 100'000;
 
-void try_activity(FindingSearch& search, HostActivity doing, CandidateCause candidate, const char* what) {
-  candidate.time = search.idle_during(doing);
-  if (candidate.time.empty()) return;
-  candidate.what_if.host_removed = candidate.time;
-  candidate.event = search.longest_event(doing);
-  std::int64_t longest = 0;
-  for (const Span& span : candidate.time) longest = std::max(longest, span.end - span.start);
-  candidate.evidence =
-      fmt::format("{}the CPU is {}: {}, longest {}", search.devices().empty() ? "" : "GPU idle while ", what,
-                  search.per_step(static_cast<double>(length(candidate.time))),
-                  format_time_ns(static_cast<double>(longest)));
-  search.take(std::move(candidate));
-}
+struct ActivityCause {
+  FindingKind kind;
+  HostActivity doing;
+  double least_gain;
+  Advice fix;
+  const char* what;
+};
+constexpr ActivityCause kActivityCauses[] = {
+    {FindingKind::kDataLoading, HostActivity::kDataLoading, 0.03, Advice::kLoadAhead, "waiting for input"},
+    {FindingKind::kRecompilation, HostActivity::kCompilation, 0.01, Advice::kCompileOnce,
+     "compiling (torch.compile)"},
+    {FindingKind::kGarbageCollection, HostActivity::kCollector, 0.01, Advice::kCollectLater,
+     "collecting garbage"}};
 
 struct Site {
   std::uint32_t event = kNone;
@@ -628,9 +621,7 @@ std::string progress_text(const FindingSearch& search, const Site& site) {
 /// `event_ns`: the time at the site's event.
 CandidateCause host_candidate(const FindingSearch& search, const Site& site, std::int64_t event_ns,
                               const std::string& what) {
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kHostBound;
-  candidate.least_gain = 0.02;
+  CandidateCause candidate{.kind = FindingKind::kHostBound, .least_gain = 0.02};
   candidate.event = site.event;
   candidate.event_ns = site.event == kNone ? 0 : event_ns;
   candidate.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
@@ -645,26 +636,22 @@ CandidateCause host_candidate(const FindingSearch& search, const Site& site, std
 
 }  // namespace
 
-void find_data_loading(FindingSearch& search) {
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kDataLoading;
-  candidate.least_gain = 0.03;
-  candidate.fix = search.advice(Advice::kLoadAhead);
-  try_activity(search, HostActivity::kDataLoading, std::move(candidate), "waiting for input");
-}
-
-void find_recompilation(FindingSearch& search) {
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kRecompilation;
-  candidate.fix = search.advice(Advice::kCompileOnce);
-  try_activity(search, HostActivity::kCompilation, std::move(candidate), "compiling (torch.compile)");
-}
-
-void find_garbage_collection(FindingSearch& search) {
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kGarbageCollection;
-  candidate.fix = search.advice(Advice::kCollectLater);
-  try_activity(search, HostActivity::kCollector, std::move(candidate), "collecting garbage");
+void find_host_activities(FindingSearch& search) {
+  for (const ActivityCause& cause : kActivityCauses) {
+    CandidateCause candidate{.kind = cause.kind, .least_gain = cause.least_gain};
+    candidate.time = search.idle_during(cause.doing);
+    if (candidate.time.empty()) continue;
+    candidate.what_if.host_removed = candidate.time;
+    candidate.event = search.longest_event(cause.doing);
+    std::int64_t longest = 0;
+    for (const Span& span : candidate.time) longest = std::max(longest, span.end - span.start);
+    candidate.evidence =
+        fmt::format("{}the CPU is {}: {}, longest {}", search.devices().empty() ? "" : "GPU idle while ",
+                    cause.what, search.per_step(static_cast<double>(length(candidate.time))),
+                    format_time_ns(static_cast<double>(longest)));
+    candidate.fix = search.advice(cause.fix);
+    search.take(std::move(candidate));
+  }
 }
 
 void find_long_host_work(FindingSearch& search) {
@@ -703,9 +690,7 @@ void find_host_bound(FindingSearch& search) {
 }
 
 void find_launch_bound(FindingSearch& search) {
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kLaunchBound;
-  candidate.least_gain = 0.02;
+  CandidateCause candidate{.kind = FindingKind::kLaunchBound, .least_gain = 0.02};
   candidate.what_if.launched_ahead.assign(search.trace().gpu.size(), false);
   std::vector<Span> host, idle;
   const IdleCulprits& culprits = search.culprits();
@@ -763,8 +748,7 @@ void find_slow_steps(FindingSearch& search) {
     others.push_back(lengths.back() - static_cast<double>(length_within(known, span)));
   }
   const double usual = median(lengths), usual_other = median(others);
-  CandidateCause candidate;
-  candidate.kind = FindingKind::kSlowStep;
+  CandidateCause candidate{.kind = FindingKind::kSlowStep};
   double lost = 0;
   std::size_t slow = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -808,8 +792,7 @@ void find_fragmentation(FindingSearch& search) {
     const auto reserved = static_cast<double>(memory.peak_reserved_bytes),
                used = static_cast<double>(memory.allocated_at_peak_reserved_bytes);
     if (reserved - used < kMuch * reserved) continue;
-    CandidateCause candidate;
-    candidate.kind = FindingKind::kFragmentation;
+    CandidateCause candidate{.kind = FindingKind::kFragmentation};
     candidate.evidence =
         fmt::format("device {} had reserved {} of its {} but used only {}", memory.device,
                     format_bytes(reserved), format_bytes(total_of(memory.device)), format_bytes(used));
