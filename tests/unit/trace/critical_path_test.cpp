@@ -7,7 +7,7 @@
 
 #include "analysis_run.h"
 #include "headroom/base/json.h"
-#include "headroom_trace/collectives/clock_offsets.h"
+#include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/critical_path/critical_path.h"
 #include "headroom_trace/critical_path/job_path.h"

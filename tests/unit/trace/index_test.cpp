@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis_run.h"
-#include "headroom_trace/columns/subset.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/index/steps.h"
 #include "headroom_trace/index/trace_trust.h"
