@@ -63,8 +63,7 @@ class Ptx(unittest.TestCase):
         self.assertEqual(sorted(found), [1, 2, 4])
 
     def test_what_the_launch_before_writes_is_waited_for_and_never_read_as_constant(self):
-        early = {"gemv": "gemv_kernel", "linear": "linear_kernel", "norm": "norm_kernelILi"}
-        for file, kernel in early.items():
+        for file, kernel in (("gemv", "gemv_kernel"), ("gemv", "linear_kernel"), ("norm", "norm_kernelILi")):
             found = 0
             for name, code in kernels(file).items():
                 if kernel not in name:

@@ -116,6 +116,13 @@ bool holds(const NormForm& form, std::size_t columns) {
   return columns <= kLength * form.threads * static_cast<std::size_t>(form.vectors);
 }
 
+template <typename Choice>
+std::vector<std::string> names_of(const std::vector<Choice>& choices) {
+  std::vector<std::string> names;
+  for (const Choice& choice : choices) names.push_back(name_of(choice));
+  return names;
+}
+
 /// Returns the form with the most vectors in flight that holds the row.
 NormForm fitting(std::size_t columns) {
   const bool aligned = columns % kLength == 0;
@@ -135,9 +142,7 @@ std::string GemvPlan::name() const {
 }
 
 std::vector<std::string> gemv_variants() {
-  std::vector<std::string> names;
-  for (const GemvChoice& choice : gemv_choices()) names.push_back(name_of(choice));
-  return names;
+  return names_of(gemv_choices());
 }
 
 GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors,
@@ -155,9 +160,7 @@ std::string NormPlan::name() const {
 }
 
 std::vector<std::string> norm_variants() {
-  std::vector<std::string> names;
-  for (const NormChoice& choice : norm_choices()) names.push_back(name_of(choice));
-  return names;
+  return names_of(norm_choices());
 }
 
 NormPlan norm_plan(std::size_t rows, std::size_t columns, unsigned processors, std::string_view variant) {

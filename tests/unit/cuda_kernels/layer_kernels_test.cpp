@@ -9,14 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "expect_close.h"
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/random.h"
 #include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom/workload/oracle.h"
 #include "headroom_cuda/kernels/gemv_kernels.cuh"
 #include "headroom_cuda/kernels/kernel_plan.h"
-#include "headroom_cuda/kernels/linear_kernels.cuh"
 #include "headroom_cuda/kernels/norm_kernels.cuh"
 
 namespace headroom::cuda {

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "expect_close.h"
 #include "headroom/workload/llm_model.h"
 #include "headroom/workload/llm_workload.h"
 #include "headroom_cuda/kernels/streamed_kernels.cuh"
