@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/kernels/isa.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <iterator>
+#include <string>
+#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom_native/kernels/code_generation.h"
@@ -23,9 +23,17 @@
 namespace headroom::native {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,       Isa::kAvxVnni, Isa::kAvx512,
-                        Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmx,     Isa::kNeonDot,
-                        Isa::kNeonBf16,   Isa::kSve,        Isa::kSveBf16};
+constexpr std::pair<Isa, const char*> kAll[] = {{Isa::kBaseline, "baseline"},
+                                                {Isa::kAvx2, "avx2"},
+                                                {Isa::kAvxVnni, "avx_vnni"},
+                                                {Isa::kAvx512, "avx512"},
+                                                {Isa::kAvx512Vnni, "avx512_vnni"},
+                                                {Isa::kAvx512Bf16, "avx512_bf16"},
+                                                {Isa::kAmx, "amx"},
+                                                {Isa::kNeonDot, "neon_dot"},
+                                                {Isa::kNeonBf16, "neon_bf16"},
+                                                {Isa::kSve, "sve"},
+                                                {Isa::kSveBf16, "sve_bf16"}};
 
 bool cpu_has([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
@@ -72,40 +80,18 @@ std::size_t sve_bytes() {
 }
 
 const char* name_of(Isa isa) {
-  switch (isa) {
-    case Isa::kBaseline:
-      return "baseline";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvxVnni:
-      return "avx_vnni";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAvx512Vnni:
-      return "avx512_vnni";
-    case Isa::kAvx512Bf16:
-      return "avx512_bf16";
-    case Isa::kAmx:
-      return "amx";
-    case Isa::kNeonDot:
-      return "neon_dot";
-    case Isa::kNeonBf16:
-      return "neon_bf16";
-    case Isa::kSve:
-      return "sve";
-    case Isa::kSveBf16:
-      return "sve_bf16";
-  }
-  return "?";
+  return kAll[static_cast<std::size_t>(isa)].second;
 }
 
 std::vector<Isa> all_isas() {
-  return {std::begin(kAll), std::end(kAll)};
+  std::vector<Isa> all;
+  for (const auto& [isa, name] : kAll) all.push_back(isa);
+  return all;
 }
 
 std::vector<Isa> available_isas() {
-  std::vector<Isa> found;
-  std::copy_if(std::begin(kAll), std::end(kAll), std::back_inserter(found), cpu_has);
+  std::vector<Isa> found = all_isas();
+  std::erase_if(found, [](Isa isa) { return !cpu_has(isa); });
   return found;
 }
 
@@ -152,19 +138,15 @@ bool permits_tiles() {
 Isa chosen_isa() {
   const char* wanted = std::getenv("HEADROOM_ISA");
   if (wanted == nullptr || *wanted == '\0') return available_isas().back();
-  const auto isa = std::find_if(std::begin(kAll), std::end(kAll),
-                                [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
-  if (isa == std::end(kAll)) {
-    throw Error("HEADROOM_ISA is '" + std::string(wanted) +
-                "'; it must be baseline, avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, amx, neon_dot, "
-                "neon_bf16, sve or "
-                "sve_bf16, or unset");
-  }
-  if (!cpu_has(*isa)) {
+  std::string names;
+  for (const auto& [isa, name] : kAll) {
+    names += std::string(name) + ", ";
+    if (wanted != std::string_view(name)) continue;
+    if (cpu_has(isa)) return isa;
     throw Error("HEADROOM_ISA asks for " + std::string(wanted) +
                 ", which this CPU lacks; choose another or unset it");
   }
-  return *isa;
+  throw Error("HEADROOM_ISA is '" + std::string(wanted) + "'; it must be " + names + "or unset");
 }
 
 }  // namespace headroom::native

@@ -53,32 +53,6 @@ HEADROOM_PEAK_LOOP(int8_pairs_ymm, HEADROOM_INT8_PAIRS_YMM)
 HEADROOM_PEAK_LOOP(int8_ymm, HEADROOM_INT8_YMM)
 HEADROOM_PEAK_LOOP(int8_evex_ymm, HEADROOM_INT8_EVEX_YMM)
 
-PeakKernel wide_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
-  if (pattern == "fma" && dtype == "f64") return {f64_zmm, kResults * 16, "vfmadd231pd zmm", {}};
-  if (pattern == "fma" && dtype == "f32") return {f32_zmm, kResults * 32, "vfmadd231ps zmm", {}};
-  if (pattern == "dot" && dtype == "bf16") {
-    if (isa < Isa::kAvx512Bf16) return {nullptr, 0, {}, "no AVX512-BF16"};
-    return {bf16_zmm, kResults * 64, "vdpbf16ps zmm", {}};
-  }
-  if (pattern == "dot" && dtype == "int8") {
-    if (isa < Isa::kAvx512Vnni) return {int8_pairs_zmm, kResults * 128, "vpmaddubsw + vpaddw zmm", {}};
-    return {int8_zmm, kResults * 128, "vpdpbusd zmm", {}};
-  }
-  return {};
-}
-
-PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
-  if (pattern == "fma" && dtype == "f64") return {f64_ymm, kResults * 8, "vfmadd231pd ymm", {}};
-  if (pattern == "fma" && dtype == "f32") return {f32_ymm, kResults * 16, "vfmadd231ps ymm", {}};
-  if (pattern == "dot" && dtype == "bf16") return {nullptr, 0, {}, "no AVX512-BF16"};
-  if (pattern == "dot" && dtype == "int8") {
-    if (isa == Isa::kAvxVnni)
-      return {has_vex_vnni() ? int8_ymm : int8_evex_ymm, kResults * 64, "vpdpbusd ymm", {}};
-    return {int8_pairs_ymm, kResults * 64, "vpmaddubsw + vpaddw ymm", {}};
-  }
-  return {};
-}
-
 #endif
 
 template <typename T>
@@ -139,56 +113,56 @@ HEADROOM_NEON_LOOP(f32_sve, HEADROOM_SVE, HEADROOM_F32_SVE)
 HEADROOM_NEON_LOOP(int8_sve, HEADROOM_SVE, HEADROOM_INT8_SVE)
 HEADROOM_NEON_LOOP(bf16_sve, HEADROOM_SVE, HEADROOM_BF16_SVE)
 
-PeakKernel sve_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
-  // A multiply and an add for each element of 16 results.
-  const double flops = 16 * 2 * static_cast<double>(sve_bytes());
-  if (pattern == "fma" && dtype == "f64") return {f64_sve, flops / 8, "fmla z.d", {}};
-  if (pattern == "fma" && dtype == "f32") return {f32_sve, flops / 4, "fmla z.s", {}};
-  if (pattern == "dot" && dtype == "int8") return {int8_sve, flops, "sdot z.s", {}};
-  if (pattern == "dot" && dtype == "bf16") {
-    if (isa < Isa::kSveBf16) return {nullptr, 0, {}, "no FEAT_BF16"};
-    return {bf16_sve, flops / 2, "bfdot z.s", {}};
-  }
-  return {};
-}
-
-PeakKernel neon_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
-  if (isa >= Isa::kSve) return sve_kernel(dtype, pattern, isa);
-  constexpr double kNeonResults = 16;
-  if (pattern == "fma" && dtype == "f64") return {f64_neon, kNeonResults * 4, "fmla 2d", {}};
-  if (pattern == "fma" && dtype == "f32") return {f32_neon, kNeonResults * 8, "fmla 4s", {}};
-  if (pattern == "dot" && dtype == "int8") {
-    if (isa < Isa::kNeonDot) return {nullptr, 0, {}, "no FEAT_DotProd"};
-    return {int8_neon, kNeonResults * 32, "sdot 4s", {}};
-  }
-  if (pattern == "dot" && dtype == "bf16") {
-    if (isa < Isa::kNeonBf16) return {nullptr, 0, {}, "no FEAT_BF16"};
-    return {bf16_neon, kNeonResults * 16, "bfdot 4s", {}};
-  }
-  return {};
-}
-
 #endif
 
-PeakKernel portable_kernel(std::string_view dtype, std::string_view pattern) {
-  constexpr double kPortableResults = 8;
-  if (pattern == "fma" && dtype == "f64")
-    return {portable_fma<double>, kPortableResults * 4, "16-byte f64", {}};
-  if (pattern == "fma" && dtype == "f32")
-    return {portable_fma<float>, kPortableResults * 8, "16-byte f32", {}};
-  if (pattern == "dot") return {nullptr, 0, {}, "no dot-product instruction in the baseline"};
-  return {};
-}
+struct VectorPeak {
+  const char *dtype, *pattern;
+  Isa least;
+  PeakKernel kernel;
+};
 
-PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, [[maybe_unused]] Isa isa) {
+/// Of each dtype and pattern, the first that `isa` includes; empty without one.
+PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
 #if defined(__x86_64__)
-  if (isa >= Isa::kAvx512) return wide_kernel(dtype, pattern, isa);
-  if (isa >= Isa::kAvx2) return narrow_kernel(dtype, pattern, isa);
+  const auto int8_vnni = has_vex_vnni() ? int8_ymm : int8_evex_ymm;
 #elif defined(__aarch64__)
-  if (PeakKernel kernel = neon_kernel(dtype, pattern, isa); kernel.run != nullptr || !kernel.why_not.empty())
-    return kernel;
+  // A multiply and an add for each element of 16 results.
+  const double neon = 16 * 2 * 16, sve = isa >= Isa::kSve ? 16 * 2 * static_cast<double>(sve_bytes()) : 0;
 #endif
-  return portable_kernel(dtype, pattern);
+  const VectorPeak peaks[] = {
+#if defined(__x86_64__)
+    {"f64", "fma", Isa::kAvx512, {f64_zmm, kResults * 16, "vfmadd231pd zmm", {}}},
+    {"f64", "fma", Isa::kAvx2, {f64_ymm, kResults * 8, "vfmadd231pd ymm", {}}},
+    {"f32", "fma", Isa::kAvx512, {f32_zmm, kResults * 32, "vfmadd231ps zmm", {}}},
+    {"f32", "fma", Isa::kAvx2, {f32_ymm, kResults * 16, "vfmadd231ps ymm", {}}},
+    {"bf16", "dot", Isa::kAvx512Bf16, {bf16_zmm, kResults * 64, "vdpbf16ps zmm", {}}},
+    {"bf16", "dot", Isa::kAvx2, {nullptr, 0, {}, "no AVX512-BF16"}},
+    {"int8", "dot", Isa::kAvx512Vnni, {int8_zmm, kResults * 128, "vpdpbusd zmm", {}}},
+    {"int8", "dot", Isa::kAvx512, {int8_pairs_zmm, kResults * 128, "vpmaddubsw + vpaddw zmm", {}}},
+    {"int8", "dot", Isa::kAvxVnni, {int8_vnni, kResults * 64, "vpdpbusd ymm", {}}},
+    {"int8", "dot", Isa::kAvx2, {int8_pairs_ymm, kResults * 64, "vpmaddubsw + vpaddw ymm", {}}},
+#elif defined(__aarch64__)
+    {"f64", "fma", Isa::kSve, {f64_sve, sve / 8, "fmla z.d", {}}},
+    {"f64", "fma", Isa::kBaseline, {f64_neon, neon / 8, "fmla 2d", {}}},
+    {"f32", "fma", Isa::kSve, {f32_sve, sve / 4, "fmla z.s", {}}},
+    {"f32", "fma", Isa::kBaseline, {f32_neon, neon / 4, "fmla 4s", {}}},
+    {"int8", "dot", Isa::kSve, {int8_sve, sve, "sdot z.s", {}}},
+    {"int8", "dot", Isa::kNeonDot, {int8_neon, neon, "sdot 4s", {}}},
+    {"int8", "dot", Isa::kBaseline, {nullptr, 0, {}, "no FEAT_DotProd"}},
+    {"bf16", "dot", Isa::kSveBf16, {bf16_sve, sve / 2, "bfdot z.s", {}}},
+    {"bf16", "dot", Isa::kSve, {nullptr, 0, {}, "no FEAT_BF16"}},
+    {"bf16", "dot", Isa::kNeonBf16, {bf16_neon, neon / 2, "bfdot 4s", {}}},
+    {"bf16", "dot", Isa::kBaseline, {nullptr, 0, {}, "no FEAT_BF16"}},
+#endif
+    {"f64", "fma", Isa::kBaseline, {portable_fma<double>, 8 * 4, "16-byte f64", {}}},
+    {"f32", "fma", Isa::kBaseline, {portable_fma<float>, 8 * 8, "16-byte f32", {}}}
+  };
+  for (const VectorPeak& peak : peaks) {
+    if (peak.dtype == dtype && peak.pattern == pattern && isa >= peak.least) return peak.kernel;
+  }
+  if (pattern == "dot" && isa < Isa::kAvx2)
+    return {nullptr, 0, {}, "no dot-product instruction in the baseline"};
+  return {};
 }
 
 #if defined(__x86_64__) && defined(__linux__)
