@@ -83,22 +83,21 @@ template <typename D>
 #endif
 }
 
-template <typename V>
-[[gnu::always_inline]] inline V Add(V a, V b) {
-  return a + b;
-}
-template <typename V>
-[[gnu::always_inline]] inline V Sub(V a, V b) {
-  return a - b;
-}
-template <typename V>
-[[gnu::always_inline]] inline V Mul(V a, V b) {
-  return a * b;
-}
-template <typename V>
-[[gnu::always_inline]] inline V Div(V a, V b) {
-  return a / b;
-}
+#define HEADROOM_OPERATOR(name, symbol)               \
+  template <typename V>                               \
+  [[gnu::always_inline]] inline auto name(V a, V b) { \
+    return a symbol b;                                \
+  }
+HEADROOM_OPERATOR(Add, +)
+HEADROOM_OPERATOR(Sub, -)
+HEADROOM_OPERATOR(Mul, *)
+HEADROOM_OPERATOR(Div, /)
+HEADROOM_OPERATOR(And, &)
+HEADROOM_OPERATOR(Or, |)
+HEADROOM_OPERATOR(Eq, ==)
+HEADROOM_OPERATOR(Gt, >)
+HEADROOM_OPERATOR(Ge, >=)
+#undef HEADROOM_OPERATOR
 template <typename V>
 [[gnu::always_inline]] inline V Neg(V a) {
   return -a;
@@ -111,14 +110,6 @@ template <typename V>
 [[gnu::always_inline]] inline V NegMulAdd(V a, V b, V c) {
   return c - a * b;
 }
-template <typename V>
-[[gnu::always_inline]] inline V And(V a, V b) {
-  return a & b;
-}
-template <typename V>
-[[gnu::always_inline]] inline V Or(V a, V b) {
-  return a | b;
-}
 template <int kBits, typename V>
 [[gnu::always_inline]] inline V ShiftLeft(V a) {
   return a << kBits;
@@ -128,18 +119,6 @@ template <int kBits, typename V>
   return a >> kBits;
 }
 
-template <typename V>
-[[gnu::always_inline]] inline auto Eq(V a, V b) {
-  return a == b;
-}
-template <typename V>
-[[gnu::always_inline]] inline auto Gt(V a, V b) {
-  return a > b;
-}
-template <typename V>
-[[gnu::always_inline]] inline auto Ge(V a, V b) {
-  return a >= b;
-}
 template <typename V>
 [[gnu::always_inline]] inline auto IsNaN(V a) {
   return a != a;

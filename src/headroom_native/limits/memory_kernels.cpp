@@ -24,12 +24,15 @@ template <typename Line>
   for (std::size_t at = 0; at < bytes; at += kLineBytes) Line::load(data + at);
 }
 
-template <typename Line>
+template <typename Line, bool kPrefetch>
 void read_linear(const std::byte* data, std::size_t bytes) {
   const std::byte* const end = data + bytes / (kUnroll * kLineBytes) * (kUnroll * kLineBytes);
   for (; data != end; data += kUnroll * kLineBytes) {
     HEADROOM_UNROLL(8)
-    for (std::size_t i = 0; i < kUnroll; ++i) Line::load(data + i * kLineBytes);
+    for (std::size_t i = 0; i < kUnroll; ++i) {
+      if constexpr (kPrefetch) __builtin_prefetch(data + i * kLineBytes + kReadPrefetchDistance, 0, 3);
+      Line::load(data + i * kLineBytes);
+    }
   }
   read_lines<Line>(data, bytes % (kUnroll * kLineBytes));
   Line::finish();
@@ -57,25 +60,11 @@ void read_streams(const std::byte* data, std::size_t bytes) {
 }
 
 template <typename Line>
-void read_prefetch(const std::byte* data, std::size_t bytes) {
-  const std::byte* const end = data + bytes / (kUnroll * kLineBytes) * (kUnroll * kLineBytes);
-  for (; data != end; data += kUnroll * kLineBytes) {
-    HEADROOM_UNROLL(8)
-    for (std::size_t i = 0; i < kUnroll; ++i) {
-      __builtin_prefetch(data + i * kLineBytes + kReadPrefetchDistance, 0, 3);
-      Line::load(data + i * kLineBytes);
-    }
-  }
-  read_lines<Line>(data, bytes % (kUnroll * kLineBytes));
-  Line::finish();
-}
-
-template <typename Line>
 ReadKernel choose_read(std::string_view pattern) {
-  if (pattern == "linear") return read_linear<Line>;
+  if (pattern == "linear") return read_linear<Line, false>;
   if (pattern == "streams") return read_streams<Line, false>;
   if (pattern == "streams_prefetch") return read_streams<Line, true>;
-  if (pattern == "prefetch") return read_prefetch<Line>;
+  if (pattern == "prefetch") return read_linear<Line, true>;
   throw std::logic_error("no read pattern " + std::string(pattern));
 }
 

@@ -38,39 +38,44 @@ inline MemoryOperand<kHalfLine>& half_line_at(std::byte* place) {
 
 #if defined(__x86_64__)
 
+/// Stores produce all-ones each time: no register survives between the statements.
+#define HEADROOM_AVX512_MOVES(store, copy, move)                                  \
+  [[gnu::always_inline]] static void store(std::byte* to) {                       \
+    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\t" move " %%zmm0, %0" \
+                 : "=m"(line_at(to))                                              \
+                 :                                                                \
+                 : "xmm0");                                                       \
+  }                                                                               \
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) { \
+    asm volatile("vmovaps %1, %%zmm0\n\t" move " %%zmm0, %0"                      \
+                 : "=m"(line_at(to))                                              \
+                 : "m"(line_at(from))                                             \
+                 : "xmm0");                                                       \
+  }
 struct Avx512Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile("vmovaps %0, %%zmm0" : : "m"(line_at(from)) : "xmm0");
   }
-  /// Produces all-ones each time: no register survives between the statements.
-  [[gnu::always_inline]] static void store(std::byte* to) {
-    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovaps %%zmm0, %0"
-                 : "=m"(line_at(to))
-                 :
-                 : "xmm0");
-  }
-  [[gnu::always_inline]] static void stream(std::byte* to) {
-    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovntps %%zmm0, %0"
-                 : "=m"(line_at(to))
-                 :
-                 : "xmm0");
-  }
-  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %1, %%zmm0\n\tvmovaps %%zmm0, %0"
-                 : "=m"(line_at(to))
-                 : "m"(line_at(from))
-                 : "xmm0");
-  }
-  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %1, %%zmm0\n\tvmovntps %%zmm0, %0"
-                 : "=m"(line_at(to))
-                 : "m"(line_at(from))
-                 : "xmm0");
-  }
+  HEADROOM_AVX512_MOVES(store, copy, "vmovaps")
+  HEADROOM_AVX512_MOVES(stream, stream_copy, "vmovntps")
   /// Call after the last move: avoids the SSE transition penalty.
   [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
 };
+#undef HEADROOM_AVX512_MOVES
 
+#define HEADROOM_AVX2_MOVES(store, copy, move)                                                            \
+  [[gnu::always_inline]] static void store(std::byte* to) {                                               \
+    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\t" move " %%ymm0, %0\n\t" move " %%ymm0, %1"          \
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))                             \
+                 :                                                                                        \
+                 : "xmm0");                                                                               \
+  }                                                                                                       \
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {                         \
+    asm volatile("vmovaps %2, %%ymm0\n\tvmovaps %3, %%ymm1\n\t" move " %%ymm0, %0\n\t" move " %%ymm1, %1" \
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))                             \
+                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))                           \
+                 : "xmm0", "xmm1");                                                                       \
+  }
 struct Avx2Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile("vmovaps %0, %%ymm0\n\tvmovaps %1, %%ymm1"
@@ -78,37 +83,29 @@ struct Avx2Line {
                  : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
                  : "xmm0", "xmm1");
   }
-  [[gnu::always_inline]] static void store(std::byte* to) {
-    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm0, %1"
-                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
-                 :
-                 : "xmm0");
-  }
-  [[gnu::always_inline]] static void stream(std::byte* to) {
-    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm0, %1"
-                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
-                 :
-                 : "xmm0");
-  }
-  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %2, %%ymm0\n\tvmovaps %3, %%ymm1\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm1, %1"
-                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
-                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
-                 : "xmm0", "xmm1");
-  }
-  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %2, %%ymm0\n\tvmovaps %3, %%ymm1\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm1, %1"
-                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
-                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
-                 : "xmm0", "xmm1");
-  }
+  HEADROOM_AVX2_MOVES(store, copy, "vmovaps")
+  HEADROOM_AVX2_MOVES(stream, stream_copy, "vmovntps")
   [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
 };
+#undef HEADROOM_AVX2_MOVES
 
 #endif
 
 #if defined(__aarch64__)
 
+#define HEADROOM_NEON_MOVES(store, copy, pair)                                                    \
+  [[gnu::always_inline]] static void store(std::byte* to) {                                       \
+    asm volatile("movi v0.16b, #255\n\t" pair " q0, q0, %0\n\t" pair " q0, q0, %1"                \
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))                 \
+                 :                                                                                \
+                 : "v0");                                                                         \
+  }                                                                                               \
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {                 \
+    asm volatile("ldp q0, q1, %2\n\tldp q2, q3, %3\n\t" pair " q0, q1, %0\n\t" pair " q2, q3, %1" \
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))                 \
+                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))               \
+                 : "v0", "v1", "v2", "v3");                                                       \
+  }
 struct BaselineLine {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile("ldp q0, q1, %0\n\tldp q2, q3, %1"
@@ -116,60 +113,32 @@ struct BaselineLine {
                  : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
                  : "v0", "v1", "v2", "v3");
   }
-  [[gnu::always_inline]] static void store(std::byte* to) {
-    asm volatile("movi v0.16b, #255\n\tstp q0, q0, %0\n\tstp q0, q0, %1"
-                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
-                 :
-                 : "v0");
-  }
-  [[gnu::always_inline]] static void stream(std::byte* to) {
-    asm volatile("movi v0.16b, #255\n\tstnp q0, q0, %0\n\tstnp q0, q0, %1"
-                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
-                 :
-                 : "v0");
-  }
-  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
-    asm volatile("ldp q0, q1, %2\n\tldp q2, q3, %3\n\tstp q0, q1, %0\n\tstp q2, q3, %1"
-                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
-                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
-                 : "v0", "v1", "v2", "v3");
-  }
-  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile("ldp q0, q1, %2\n\tldp q2, q3, %3\n\tstnp q0, q1, %0\n\tstnp q2, q3, %1"
-                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
-                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
-                 : "v0", "v1", "v2", "v3");
-  }
+  HEADROOM_NEON_MOVES(store, copy, "stp")
+  HEADROOM_NEON_MOVES(stream, stream_copy, "stnp")
   [[gnu::always_inline]] static void finish() {}
 };
+#undef HEADROOM_NEON_MOVES
 
 #define HEADROOM_SVE ".arch armv8.2-a+sve\n\t"
+/// `same` stores z0 alone; `stores` the loaded vectors.
+#define HEADROOM_SVE_MOVES(store, copy, loads, stores, same)                                        \
+  [[gnu::always_inline]] static void store(std::byte* to) {                                         \
+    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\t" same : "=m"(line_at(to)) : "r"(to) : "v0", "p0"); \
+  }                                                                                                 \
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {                   \
+    asm volatile(HEADROOM_SVE loads "\n\t" stores                                                   \
+                 : "=m"(line_at(to))                                                                \
+                 : "r"(to), "r"(from), "m"(line_at(from))                                           \
+                 : "v0", "v1", "p0");                                                               \
+  }
+#define HEADROOM_STREAM "ptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]"
 
 struct Sve512Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile(HEADROOM_SVE "ldr z0, [%0]" : : "r"(from), "m"(line_at(from)) : "v0");
   }
-  [[gnu::always_inline]] static void store(std::byte* to) {
-    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tstr z0, [%1]" : "=m"(line_at(to)) : "r"(to) : "v0");
-  }
-  [[gnu::always_inline]] static void stream(std::byte* to) {
-    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]"
-                 : "=m"(line_at(to))
-                 : "r"(to)
-                 : "v0", "p0");
-  }
-  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
-    asm volatile(HEADROOM_SVE "ldr z0, [%2]\n\tstr z0, [%1]"
-                 : "=m"(line_at(to))
-                 : "r"(to), "r"(from), "m"(line_at(from))
-                 : "v0");
-  }
-  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile(HEADROOM_SVE "ldr z0, [%2]\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]"
-                 : "=m"(line_at(to))
-                 : "r"(to), "r"(from), "m"(line_at(from))
-                 : "v0", "p0");
-  }
+  HEADROOM_SVE_MOVES(store, copy, "ldr z0, [%2]", "str z0, [%1]", "str z0, [%1]")
+  HEADROOM_SVE_MOVES(stream, stream_copy, "ldr z0, [%2]", HEADROOM_STREAM, HEADROOM_STREAM)
   [[gnu::always_inline]] static void finish() {}
 };
 
@@ -180,38 +149,16 @@ struct Sve256Line {
                  : "r"(from), "m"(line_at(from))
                  : "v0", "v1");
   }
-  [[gnu::always_inline]] static void store(std::byte* to) {
-    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tstr z0, [%1]\n\tstr z0, [%1, #1, mul vl]"
-                 : "=m"(line_at(to))
-                 : "r"(to)
-                 : "v0");
-  }
-  [[gnu::always_inline]] static void stream(std::byte* to) {
-    asm volatile(HEADROOM_SVE
-                 "mov z0.b, #-1\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]\n\t"
-                 "stnt1b {z0.b}, p0, [%1, #1, mul vl]"
-                 : "=m"(line_at(to))
-                 : "r"(to)
-                 : "v0", "p0");
-  }
-  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
-    asm volatile(HEADROOM_SVE
-                 "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]\n\tstr z0, [%1]\n\tstr z1, [%1, #1, mul vl]"
-                 : "=m"(line_at(to))
-                 : "r"(to), "r"(from), "m"(line_at(from))
-                 : "v0", "v1");
-  }
-  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile(HEADROOM_SVE
-                 "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]\n\tptrue p0.b\n\t"
-                 "stnt1b {z0.b}, p0, [%1]\n\tstnt1b {z1.b}, p0, [%1, #1, mul vl]"
-                 : "=m"(line_at(to))
-                 : "r"(to), "r"(from), "m"(line_at(from))
-                 : "v0", "v1", "p0");
-  }
+  HEADROOM_SVE_MOVES(store, copy, "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]",
+                     "str z0, [%1]\n\tstr z1, [%1, #1, mul vl]", "str z0, [%1]\n\tstr z0, [%1, #1, mul vl]")
+  HEADROOM_SVE_MOVES(stream, stream_copy, "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]",
+                     HEADROOM_STREAM "\n\tstnt1b {z1.b}, p0, [%1, #1, mul vl]",
+                     HEADROOM_STREAM "\n\tstnt1b {z0.b}, p0, [%1, #1, mul vl]")
   [[gnu::always_inline]] static void finish() {}
 };
 
+#undef HEADROOM_STREAM
+#undef HEADROOM_SVE_MOVES
 #undef HEADROOM_SVE
 
 #else
