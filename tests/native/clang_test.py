@@ -18,7 +18,7 @@ FOLDER = SOURCE / "src/headroom_native"
 CLANG = next(filter(None, map(shutil.which, ["clang++", *(f"clang++-{n}" for n in range(30, 13, -1))])), None)
 OPTIONS = ["-std=c++20", "-O1", "-DNDEBUG", f"-I{SOURCE}/src", "-Wall", "-Wextra", "-Wshadow", "-Wconversion",
            "-Wno-sign-conversion", "-Werror", "-c"]
-DIFFERS = re.compile(r"HEADROOM_BEGIN_TARGET|highway_targets\.h|memory_kernels\.h|\basm\b|vector_size|__builtin_cpu")
+DIFFERS = re.compile(r"HEADROOM_BEGIN_TARGET|highway_dispatch\.h|memory_kernels\.h|\basm\b|vector_size|__builtin_cpu")
 
 
 def files():

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// Highway's targets, which isa.h chooses among; each adds its full compile time. Include before Highway.
+#if defined(__x86_64__)
+// Keeps the baseline, AVX2 and AVX3 (AVX-512); better targets have lower bits.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | (HWY_AVX3 - 1))
+#else
+#define HWY_COMPILE_ONLY_STATIC
+#endif
+
 /// Clang ignores `#pragma GCC unroll`.
 #define HEADROOM_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if defined(__clang__)

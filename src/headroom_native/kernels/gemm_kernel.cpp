@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
-
-#include "headroom_native/kernels/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/kernels/gemm_kernel.cpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "headroom_native/kernels/highway_targets.h"
+#include "headroom_native/kernels/code_generation.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/kernels/norm_kernel.cpp"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "headroom/experiment/bf16.h"
 #include "headroom_native/kernels/code_generation.h"
 
 namespace headroom::native {
@@ -59,7 +60,21 @@ struct FixedPoint {
   bool fits = false;  ///< false: x has NaN or infinity, or is too small for a step
 };
 
-/// Returns the fixed point with largest |q| `most`. Not inlined: kernels of every instruction set call it.
-[[gnu::noinline]] FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most);
+/// First line of the memory of a prepared x; the rest follows.
+constexpr std::size_t kHeaderBytes = 64;
+struct FixedHeader {
+  float step;     ///< x = q * step
+  bool is_fixed;  ///< false: x is stored as floats (FixedPoint::fits, or too many columns)
+};
+[[gnu::always_inline]] inline FixedHeader header_of(const std::byte* prepared) {
+  FixedHeader header;
+  std::memcpy(&header, prepared, sizeof header);
+  return header;
+}
+
+/// Returns the fixed point with largest |q| `most`, and writes the header. Does not fit above `most_columns`.
+/// Not inlined: kernels of every instruction set call it.
+[[gnu::noinline]] FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most,
+                                         std::size_t most_columns, std::byte* prepared);
 
 }  // namespace headroom::native

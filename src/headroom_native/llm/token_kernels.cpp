@@ -10,8 +10,6 @@
 #include "headroom/workload/team.h"
 #include "headroom_native/kernels/code_generation.h"
 
-#include "headroom_native/kernels/highway_targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/llm/token_kernels.cpp"
 #include <hwy/foreach_target.h>  // compiles this file once per target

@@ -26,55 +26,32 @@ constexpr std::size_t kFour = 4, kFourColumns = kFour * kBlockColumns, kFourByte
 constexpr std::size_t kGroupBytes = 5 * kLine;
 constexpr float kLargest = 127.0F * 257;
 
-/// Header of the prepared memory; x follows from the second line on.
-struct Header {
-  float step;     ///< x = q * step
-  bool is_fixed;  ///< false: x is stored as floats (NaN, infinity, or only tiny numbers)
-};
-
-struct Rounding {
-  float step = 0, inverse = 0;
-  bool is_fixed = false;
-};
-
-Rounding rounding_of(const Bf16* x, std::size_t columns) {
-  std::uint16_t most = 0;
-  for (std::size_t k = 0; k < columns; ++k) most = std::max<std::uint16_t>(most, x[k].bits & 0x7fffU);
-  const float largest = to_float(Bf16{most});
-  if (most == 0) return {0, 0, true};
-  if (!(largest < 1e30F) || largest < 1e-30F) return {};
-  return {largest / kLargest, kLargest / largest, true};
+FixedPoint prepare_header(const Bf16* x, std::size_t columns, const char* dtype, std::byte* prepared) {
+  const FixedPoint point = fixed_point(x, columns, kLargest, columns, prepared);
+  if (!point.fits) portable_gemv_blocks(dtype, Isa::kAvx512).prepare(x, columns, prepared + kLine);
+  return point;
 }
 
-std::int16_t rounded(Bf16 x, float inverse) {
-  return static_cast<std::int16_t>(std::lrintf(to_float(x) * inverse));
-}
-
-bool prepare_header(const Bf16* x, std::size_t columns, const char* dtype, std::byte* prepared,
-                    Rounding& rounding) {
-  rounding = rounding_of(x, columns);
-  const Header header{rounding.step, rounding.is_fixed};
-  std::memcpy(prepared, &header, sizeof header);
-  if (!header.is_fixed) portable_gemv_blocks(dtype, Isa::kAvx512).prepare(x, columns, prepared + kLine);
-  return header.is_fixed;
+std::int16_t rounded(Bf16 x, const FixedPoint& point) {
+  return static_cast<std::int16_t>(std::lrintf(to_float(x) * point.scale));
 }
 
 void prepare_int8(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  Rounding rounding;
-  if (!prepare_header(x, columns, "int8_g32", prepared, rounding)) return;
+  const FixedPoint point = prepare_header(x, columns, "int8_g32", prepared);
+  if (!point.fits) return;
   auto* q = reinterpret_cast<std::int16_t*>(prepared + kLine);
-  for (std::size_t k = 0; k < columns; ++k) q[k] = rounded(x[k], rounding.inverse);
+  for (std::size_t k = 0; k < columns; ++k) q[k] = rounded(x[k], point);
 }
 
 void prepare_int4(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  Rounding rounding;
-  if (!prepare_header(x, columns, "int4", prepared, rounding)) return;
+  const FixedPoint point = prepare_header(x, columns, "int4", prepared);
+  if (!point.fits) return;
   std::byte* group = prepared + kLine;
   for (std::size_t first = 0; first < columns; first += kFourColumns, group += kGroupBytes) {
     std::memset(group, 0, kGroupBytes);
     std::array<std::int32_t, 16> starts{};
     for (std::size_t k = 0; k < std::min(kFourColumns, columns - first); ++k) {
-      const int q = rounded(x[first + k], rounding.inverse);
+      const int q = rounded(x[first + k], point);
       const int low = ((q + 128) & 255) - 128;
       const std::size_t half = k % kBlockColumns / 16, at = k / kBlockColumns * 16 + k % 16;
       group[half * kLine + at] = static_cast<std::byte>((q - low) / 256);
@@ -199,8 +176,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
 template <bool kInt4>
 void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
               GemvWalk walk, float* y) {
-  Header header;
-  std::memcpy(&header, prepared, sizeof header);
+  const FixedHeader header = header_of(prepared);
   prepared += kLine;
   if (!header.is_fixed) {
     return portable_gemv_blocks(kInt4 ? "int4" : "int8_g32", Isa::kAvx512)

@@ -4,7 +4,6 @@
 #if defined(__x86_64__)
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/code_generation.h"
@@ -21,12 +20,6 @@ HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")
 constexpr std::size_t kLine = 64;
 /// A row's sum of |w| <= 128 times bytes of |.| <= 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 16;
-
-/// Header of the prepared memory; the data follows from the second line on.
-struct Header {
-  float step;      ///< x = q * step
-  bool is_planes;  ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
-};
 
 /// Bytes of the initial sums, one line per plane. The planes follow, one line each per 64 columns.
 template <int kPlanes>
@@ -76,14 +69,8 @@ void store_starts(std::byte* start, std::size_t columns) {
 
 template <int kPlanes>
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(x, columns, kLargest<kPlanes>);
-  const Header header{point.step, columns <= kMostColumns && point.fits};
-  if (!header.is_planes) {
-    std::memcpy(prepared, &header, sizeof header);
-    exact_kernel().prepare(x, columns, prepared + kLine);
-    return;
-  }
-  std::memcpy(prepared, &header, sizeof header);
+  const FixedPoint point = fixed_point(x, columns, kLargest<kPlanes>, kMostColumns, prepared);
+  if (!point.fits) return exact_kernel().prepare(x, columns, prepared + kLine);
   std::byte* planes = prepared + kLine + kStartBytes<kPlanes>;
   const __m512 scales = _mm512_set1_ps(point.scale), most = _mm512_set1_ps(kLargest<kPlanes>);
   for (std::size_t k = 0; k < (columns + kLine - 1) / kLine * kLine; k += 16) {
@@ -229,11 +216,10 @@ void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t colum
 template <int kPlanes>
 void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
               GemvWalk walk, float* y) {
-  Header header;
-  std::memcpy(&header, prepared, sizeof header);
+  const FixedHeader header = header_of(prepared);
   const std::byte* start = prepared + kLine;
   walk = effective_walk(walk);
-  if (!header.is_planes) return exact_kernel().multiply(weights, rows, columns, start, walk, y);
+  if (!header.is_fixed) return exact_kernel().multiply(weights, rows, columns, start, walk, y);
   if constexpr (kPlanes == 2) {
     if (walk.rows < 2) return multiply_rows<2, 1>(weights, rows, columns, start, header.step, walk, y);
     if (walk.rows < 4) return multiply_rows<2, 2>(weights, rows, columns, start, header.step, walk, y);

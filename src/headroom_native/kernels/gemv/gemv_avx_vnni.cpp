@@ -24,8 +24,7 @@ constexpr float kLargest = 127.0F * 257;
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
 
 struct Header {
-  float step;
-  bool is_planes;          ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
+  FixedHeader fixed;
   std::int32_t high, low;  ///< sums of the planes over whole vectors
 };
 
@@ -63,12 +62,8 @@ template <bool kVex>
 }
 
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(x, columns, kLargest);
-  Header header{point.step, columns <= kMostColumns && point.fits, 0, 0};
-  if (!header.is_planes) {
-    std::memcpy(prepared, &header, sizeof header);
-    return exact_kernel().prepare(x, columns, prepared + kLine);
-  }
+  const FixedPoint point = fixed_point(x, columns, kLargest, kMostColumns, prepared);
+  if (!point.fits) return exact_kernel().prepare(x, columns, prepared + kLine);
   const __m256 scales = _mm256_set1_ps(point.scale);
   const __m256i ones = _mm256_set1_epi16(1);
   __m256i high_sum = _mm256_setzero_si256(), low_sum = high_sum;
@@ -95,10 +90,11 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
       low_sum = _mm256_add_epi32(low_sum, _mm256_madd_epi16(_mm256_add_epi16(low0, low1), ones));
     }
   }
-  header.high = sum_of(high_sum);
-  header.low = sum_of(low_sum);
+  const Header header{header_of(prepared), sum_of(high_sum), sum_of(low_sum)};
   std::memcpy(prepared, &header, sizeof header);
 }
+
+#include "headroom_native/kernels/gemv/gemv_walks.h"
 
 template <bool kVex>
 struct PlanesKernel {
@@ -157,21 +153,16 @@ struct PlanesKernel {
         highs += rows[i][at] * x[0];
         lows += rows[i][at] * x[kVector];
       }
-      y[i] = static_cast<float>(256 * highs + lows) * header.step;
+      y[i] = static_cast<float>(256 * highs + lows) * header.fixed.step;
     }
   }
 };
 
-#include "headroom_native/kernels/gemv/gemv_walks.h"
-
 template <bool kVex>
 void multiply_planes(const std::byte* weights, std::size_t rows, std::size_t columns,
                      const std::byte* prepared, GemvWalk walk, float* y) {
-  Header header;
-  std::memcpy(&header, prepared, sizeof header);
-  if (!header.is_planes) {
+  if (!header_of(prepared).is_fixed)
     return exact_kernel().multiply(weights, rows, columns, prepared + kLine, walk, y);
-  }
   multiply<PlanesKernel<kVex>>(weights, rows, columns, prepared, walk, y);
 }
 

@@ -4,7 +4,6 @@
 
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/gemv/gemv_kernel.h"
-#include "headroom_native/kernels/highway_targets.h"
 #include "headroom_native/kernels/weight_rows.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -266,18 +265,11 @@ using U8 = hn::Rebind<std::uint8_t, I16>;
 constexpr std::size_t kStep = 2 * kLanes;  // 16-bit numbers
 constexpr std::size_t kSteps = 32 / kStep;
 
-/// Header of the prepared memory. From the second line on: x as 16-bit integers, then sixteen floats per
-/// block; the last eight are sums of 32 values of x, for the minima.
-struct SuperHeader {
-  float step;     ///< x = q * step
-  bool is_fixed;  ///< false: x is stored as floats (NaN, infinity, or too small for a step)
-};
-
+/// Behind the header: x as 16-bit integers, then sixteen floats per block; the last eight are sums of 32
+/// values of x, for the minima.
 void prepare_super(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(x, columns, 32767);
-  const SuperHeader header{point.step, point.fits};
-  std::memcpy(prepared, &header, sizeof header);
-  if (!header.is_fixed) return prepare_super_floats(x, columns, prepared + kLine);
+  const FixedPoint point = fixed_point(x, columns, 32767, columns, prepared);
+  if (!point.fits) return prepare_super_floats(x, columns, prepared + kLine);
   auto* const fixed = reinterpret_cast<std::int16_t*>(prepared + kLine);
   auto* sums = reinterpret_cast<float*>(fixed + columns);
   const F32 tag;
@@ -414,8 +406,7 @@ HWY_INLINE void multiply_rows(const std::byte* weights, std::size_t rows, std::s
 template <typename Format>
 HWY_INLINE void multiply_fixed(const std::byte* weights, std::size_t rows, std::size_t columns,
                                const std::byte* prepared, GemvWalk walk, float* y) {
-  SuperHeader header;
-  std::memcpy(&header, prepared, sizeof header);
+  const FixedHeader header = header_of(prepared);
   prepared += kLine;
   if (!header.is_fixed) return multiply_floats<Format>(weights, rows, columns, prepared, walk, y);
   if (walk.ahead == 0)

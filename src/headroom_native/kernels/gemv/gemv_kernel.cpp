@@ -7,7 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "headroom_native/kernels/highway_targets.h"
+#include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -175,13 +175,7 @@ void multiply_int8(const std::byte* weights, std::size_t rows, std::size_t colum
 }
 
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-/// Header of x as 16-bit fixed point, from the second line on. Products are summed exactly in 32 bits
-/// (vpmaddwd, smlal).
-struct FixedHeader {
-  float step;
-  bool is_fixed;  ///< false: x is stored as floats (NaN, infinity, or too small for a step)
-};
-
+/// x as 16-bit fixed point behind the header. Products are summed exactly in 32 bits (vpmaddwd, smlal).
 using I32 = hn::Repartition<std::int32_t, F32>;
 using I16 = hn::Repartition<std::int16_t, F32>;
 using HalfI16 = hn::Rebind<std::int16_t, F32>;
@@ -189,13 +183,8 @@ using HalfI8 = hn::Rebind<std::int8_t, I16>;
 
 void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
   constexpr float kLargest = 32767;
-  const FixedPoint point = fixed_point(x, columns, kLargest);
-  const FixedHeader header{point.step, point.fits};
-  if (!header.is_fixed) {
-    std::memcpy(prepared, &header, sizeof header);
-    return prepare_floats(x, columns, prepared + kLine);
-  }
-  std::memcpy(prepared, &header, sizeof header);
+  const FixedPoint point = fixed_point(x, columns, kLargest, columns, prepared);
+  if (!point.fits) return prepare_floats(x, columns, prepared + kLine);
   auto* fixed = reinterpret_cast<std::int16_t*>(prepared + kLine);
   const F32 tag;
   const hn::Rebind<std::uint16_t, F32> halves;
@@ -273,8 +262,7 @@ struct FixedKernel {
 
 void multiply_fixed(const std::byte* weights, std::size_t rows, std::size_t columns,
                     const std::byte* prepared, GemvWalk walk, float* y) {
-  FixedHeader header;
-  std::memcpy(&header, prepared, sizeof header);
+  const FixedHeader header = header_of(prepared);
   if (!header.is_fixed) return multiply<Int8Kernel>(weights, rows, columns, prepared + kLine, walk, y);
   multiply<FixedKernel>(weights, rows, columns, prepared + kLine, walk, y);
   for (std::size_t row = 0; row < rows; ++row) y[row] *= header.step;
@@ -372,7 +360,8 @@ Residency residency_of(std::size_t bytes_per_thread, bool hot) {
   return hot && bytes_per_thread <= kNearBytes ? Residency::kNear : Residency::kFar;
 }
 
-FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most) {
+FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most, std::size_t most_columns,
+                       std::byte* prepared) {
   constexpr float kLeast = 1e-25F;  // below this, 1 / step overflows
   // Magnitudes of bf16 order like their bits; NaN and infinity are largest.
   constexpr std::int16_t kMagnitude = 0x7fff, kInfinity = 0x7f80;
@@ -381,10 +370,13 @@ FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most) {
     bits = std::max(bits, static_cast<std::int16_t>(x[k].bits & kMagnitude));
   const float largest = to_float(Bf16{static_cast<std::uint16_t>(bits)});
   FixedPoint point;
-  point.fits = bits < kInfinity && (bits == 0 || largest >= kLeast);
-  if (!point.fits) return point;
-  if (bits != 0) point.scale = most / largest;
-  point.step = static_cast<float>(1 / static_cast<double>(point.scale));
+  point.fits = columns <= most_columns && bits < kInfinity && (bits == 0 || largest >= kLeast);
+  if (point.fits) {
+    if (bits != 0) point.scale = most / largest;
+    point.step = static_cast<float>(1 / static_cast<double>(point.scale));
+  }
+  const FixedHeader header{point.step, point.fits};
+  std::memcpy(prepared, &header, sizeof header);
   return point;
 }
 

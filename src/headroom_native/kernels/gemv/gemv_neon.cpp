@@ -27,12 +27,8 @@ constexpr std::size_t kVector = 16;  // bytes
 
 #include "headroom_native/kernels/gemv/gemv_walks.h"
 
-/// Header of the prepared memory. q = 256 hi + lo in signed bytes: 16 bytes of hi and 16 of lo per 16
-/// columns, from the second line on, padded with zeros.
-struct Header {
-  float step;
-  bool is_planes;  ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
-};
+/// q = 256 hi + lo in signed bytes: behind the header, 16 bytes of hi and 16 of lo per 16 columns, padded
+/// with zeros.
 constexpr float kLargest = 127.0F * 257;
 /// A lane's sum of products of at most 128 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
@@ -54,13 +50,8 @@ const GemvKernel& exact_kernel() {
 }
 
 void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(x, columns, kLargest);
-  const Header header{point.step, columns <= kMostColumns && point.fits};
-  if (!header.is_planes) {
-    std::memcpy(prepared, &header, sizeof header);
-    return exact_kernel().prepare(x, columns, prepared + kLine);
-  }
-  std::memcpy(prepared, &header, sizeof header);
+  const FixedPoint point = fixed_point(x, columns, kLargest, kMostColumns, prepared);
+  if (!point.fits) return exact_kernel().prepare(x, columns, prepared + kLine);
   auto* planes = reinterpret_cast<std::int8_t*>(prepared + kLine);
   for (std::size_t k = 0; k < columns; k += kVector, planes += 2 * kVector) {
     const auto* from = reinterpret_cast<const std::uint16_t*>(x + k);
@@ -129,11 +120,8 @@ struct PlanesKernel {
 
 void multiply_planes(const std::byte* weights, std::size_t rows, std::size_t columns,
                      const std::byte* prepared, GemvWalk walk, float* y) {
-  Header header;
-  std::memcpy(&header, prepared, sizeof header);
-  if (!header.is_planes) {
-    return exact_kernel().multiply(weights, rows, columns, prepared + kLine, walk, y);
-  }
+  const FixedHeader header = header_of(prepared);
+  if (!header.is_fixed) return exact_kernel().multiply(weights, rows, columns, prepared + kLine, walk, y);
   multiply<PlanesKernel>(weights, rows, columns, prepared + kLine, walk, y);
   for (std::size_t row = 0; row < rows; ++row) y[row] *= header.step;
 }

@@ -141,12 +141,7 @@ void multiply_exactly(const std::byte* weights, std::size_t rows, std::size_t co
   multiply<Kernel<Exact<Weight>>>(weights, rows, columns, prepared, walk, y);
 }
 
-/// Header of the prepared memory. q = 256 high + low in signed bytes: all of high from the second line on,
-/// then all of low.
-struct Header {
-  float step;
-  bool is_planes;  ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
-};
+/// q = 256 high + low in signed bytes: behind the header all of high, then all of low.
 constexpr float kLargest = 127.0F * 257;
 /// A lane's sum of products of at most 128 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
@@ -180,13 +175,8 @@ struct Planes {
 };
 
 void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const FixedPoint point = fixed_point(x, columns, kLargest);
-  const Header header{point.step, columns <= kMostColumns && point.fits};
-  if (!header.is_planes) {
-    std::memcpy(prepared, &header, sizeof header);
-    return prepare_floats(x, columns, prepared + kLine);
-  }
-  std::memcpy(prepared, &header, sizeof header);
+  const FixedPoint point = fixed_point(x, columns, kLargest, kMostColumns, prepared);
+  if (!point.fits) return prepare_floats(x, columns, prepared + kLine);
   auto* const high = reinterpret_cast<std::int8_t*>(prepared + kLine);
   for (std::size_t k = 0; k < columns; k += svcntw()) {
     const svbool_t some = svwhilelt_b32_u64(k, columns);
@@ -202,11 +192,9 @@ void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
 
 void multiply_planes(const std::byte* weights, std::size_t rows, std::size_t columns,
                      const std::byte* prepared, GemvWalk walk, float* y) {
-  Header header;
-  std::memcpy(&header, prepared, sizeof header);
-  if (!header.is_planes) {
+  const FixedHeader header = header_of(prepared);
+  if (!header.is_fixed)
     return multiply_exactly<std::int8_t>(weights, rows, columns, prepared + kLine, walk, y);
-  }
   multiply<Kernel<Planes>>(weights, rows, columns, prepared + kLine, walk, y);
   for (std::size_t row = 0; row < rows; ++row) y[row] *= header.step;
 }
