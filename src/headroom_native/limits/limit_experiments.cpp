@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "headroom/experiment/buffer.h"
 #include "headroom/workload/input_copies.h"
@@ -46,8 +47,7 @@ std::shared_ptr<Buffer> arena(State& state, std::size_t bytes) {
   const std::size_t rounded = bytes < kArenaUnit ? bytes : rounded_up(bytes, kArenaUnit);
   return state.shared<Buffer>("limit bytes=" + std::to_string(rounded), [&] {
     state.require_memory(rounded);
-    auto memory = std::make_shared<Buffer>(rounded);
-    return memory;
+    return std::make_shared<Buffer>(rounded);
   });
 }
 
@@ -68,20 +68,25 @@ LimitPlan plan_limit(State& state, std::size_t unit) {
   return plan;
 }
 
-void measure_writes(State& state, WriteKernel kernel) {
-  const LimitPlan plan = plan_limit(state, kLineBytes);
+/// Calls kernel(data, bytes) for each worker's share of `bytes` at the start of each pass.
+template <typename Kernel>
+void measure_passes(State& state, const LimitPlan& plan, std::size_t bytes, Kernel kernel) {
   const auto pool = shared_pool(state);
-  state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration()});
   state.measure([&](std::size_t index) {
     pool->run([&](int worker, int workers) {
-      const Slice lines = slice_of(plan.bytes / kLineBytes, worker, workers);
-      std::byte* to = plan.start(index) + lines.begin * kLineBytes;
-      for (std::size_t pass = 0; pass < plan.passes; ++pass, to += plan.stride) {
-        kernel(to, lines.size() * kLineBytes);
-      }
-      store_fence();
+      const Slice lines = slice_of(bytes / kLineBytes, worker, workers);
+      std::byte* data = plan.start(index) + lines.begin * kLineBytes;
+      for (std::size_t pass = 0; pass < plan.passes; ++pass, data += plan.stride)
+        kernel(data, lines.size() * kLineBytes);
+      if constexpr (!std::is_same_v<Kernel, ReadKernel>) store_fence();
     });
   });
+}
+
+void measure_writes(State& state, WriteKernel kernel) {
+  const LimitPlan plan = plan_limit(state, kLineBytes);
+  state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration()});
+  measure_passes(state, plan, plan.bytes, kernel);
 }
 
 struct alignas(64) Ball {
@@ -125,19 +130,9 @@ double transfer_ns(ThreadPool& pool, std::uint64_t count) {
 void limit_read(State& state) {
   const LimitPlan plan = plan_limit(state, kLineBytes);
   const Isa isa = chosen_isa();
-  const ReadKernel kernel = read_kernel(state.text("pattern"), isa);
-  const auto pool = shared_pool(state);
   state.work({.bytes = plan.bytes_per_iteration()});
   state.note("isa", name_of(isa));
-  state.measure([&](std::size_t index) {
-    pool->run([&](int worker, int workers) {
-      const Slice lines = slice_of(plan.bytes / kLineBytes, worker, workers);
-      const std::byte* from = plan.start(index) + lines.begin * kLineBytes;
-      for (std::size_t pass = 0; pass < plan.passes; ++pass, from += plan.stride) {
-        kernel(from, lines.size() * kLineBytes);
-      }
-    });
-  });
+  measure_passes(state, plan, plan.bytes, read_kernel(state.text("pattern"), isa));
 }
 
 void limit_write(State& state) {
@@ -161,19 +156,10 @@ void limit_copy(State& state) {
   const std::size_t half = plan.bytes / 2;
   const Isa isa = chosen_isa();
   const CopyKernel kernel = copy_kernel(pattern, isa);
-  const auto pool = shared_pool(state);
   state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration() / 2});
   state.note("isa", name_of(isa));
-  state.measure([&](std::size_t index) {
-    pool->run([&](int worker, int workers) {
-      const Slice lines = slice_of(half / kLineBytes, worker, workers);
-      std::byte* from = plan.start(index) + lines.begin * kLineBytes;
-      for (std::size_t pass = 0; pass < plan.passes; ++pass, from += plan.stride) {
-        kernel(from + half, from, lines.size() * kLineBytes);
-      }
-      store_fence();
-    });
-  });
+  measure_passes(state, plan, half,
+                 [&](std::byte* from, std::size_t bytes) { kernel(from + half, from, bytes); });
 }
 
 void limit_peak(State& state) {

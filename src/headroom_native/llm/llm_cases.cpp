@@ -271,21 +271,25 @@ void report(State& state, const Running& running, const LlmShape& shape) {
   state.value("compilation_time(s)", running.load_seconds, "s", Direction::kLowerIsBetter);
 }
 
-std::size_t axis(const State& state, const char* name) {
-  return size_axis(state, name);
+/// Verifies, reports, and measures body(running, tokens).
+template <typename Body>
+void measure_shape(State& state, const LlmSource& source, const LlmShape& shape, const Body& body) {
+  Running running = start(state, source, shape);
+  std::vector<std::int32_t> tokens = tokens_for(source, shape, running.config().vocab);
+  Verification verification(state, running, shape, tokens);
+  verification.run();
+  report(state, running, shape);
+  state.measure([&] {
+    running.decoder->rewind(shape.context);
+    body(running, tokens);
+  });
 }
 
 /// One more token for each of `batch` sequences of `context` tokens.
 void llm_decode_batch(State& state, const LlmSource& source) {
-  const LlmShape shape{axis(state, "batch"), axis(state, "context"), 1};
-  Running running = start(state, source, shape);
-  std::vector<std::int32_t> next = tokens_for(source, shape, running.config().vocab);
-  Verification verification(state, running, shape, next);
-  verification.run();
-  report(state, running, shape);
-  const std::size_t vocab = running.config().vocab;
-  state.measure([&] {
-    running.decoder->rewind(shape.context);
+  const LlmShape shape{size_axis(state, "batch"), size_axis(state, "context"), 1};
+  measure_shape(state, source, shape, [](Running& running, std::vector<std::int32_t>& next) {
+    const std::size_t vocab = running.config().vocab;
     const std::span<const float> logits = running.decoder->forward(next);
     for (std::size_t i = 0; i < next.size(); ++i) next[i] = greedy_token(logits.subspan(i * vocab, vocab));
   });
@@ -293,30 +297,18 @@ void llm_decode_batch(State& state, const LlmSource& source) {
 
 /// `batch` prompts of `prompt_len` tokens, up to their logits.
 void llm_prefill(State& state, const LlmSource& source) {
-  const LlmShape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
-  Running running = start(state, source, shape);
-  const std::vector<std::int32_t> prompts = tokens_for(source, shape, running.config().vocab);
-  Verification verification(state, running, shape, prompts);
-  verification.run();
-  report(state, running, shape);
-  state.measure([&] {
-    running.decoder->rewind();
+  const LlmShape shape{size_axis(state, "batch"), 0, size_axis(state, "prompt_len")};
+  measure_shape(state, source, shape, [](Running& running, const std::vector<std::int32_t>& prompts) {
     running.decoder->forward(prompts);
   });
 }
 
 /// `draft` tokens after `context` with the logits of each: the cost of verifying a draft.
 void llm_verify(State& state, const LlmSource& source) {
-  const LlmShape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
-  Running running = start(state, source, shape);
-  const std::vector<std::int32_t> draft = tokens_for(source, shape, running.config().vocab);
-  Verification verification(state, running, shape, draft);
-  verification.run();
-  report(state, running, shape);
-  const std::size_t vocab = running.config().vocab;
+  const LlmShape shape{1, size_axis(state, "context"), size_axis(state, "draft"), LlmLogits::kAll};
   std::size_t agreed = 0;
-  state.measure([&] {
-    running.decoder->rewind(shape.context);
+  measure_shape(state, source, shape, [&](Running& running, const std::vector<std::int32_t>& draft) {
+    const std::size_t vocab = running.config().vocab;
     const std::span<const float> logits = running.decoder->forward(draft, LlmLogits::kAll);
     for (std::size_t i = 0; i + 1 < draft.size(); ++i)
       agreed += greedy_token(logits.subspan(i * vocab, vocab)) == draft[i + 1] ? 1U : 0U;
