@@ -25,10 +25,10 @@ using dnnl::memory;
 using Type = memory::data_type;
 using Tag = memory::format_tag;
 
-dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const dnnl::memory::desc& source,
-                                             const dnnl::memory::desc& weights,
-                                             const std::optional<dnnl::memory::desc>& bias,
-                                             const dnnl::memory::desc& target) {
+dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const memory::desc& source,
+                                             const memory::desc& weights,
+                                             const std::optional<memory::desc>& bias,
+                                             const memory::desc& target) {
   using dnnl::matmul;
 #if DNNL_VERSION_MAJOR >= 3
   if (bias) return matmul::primitive_desc(engine, source, weights, *bias, target);
@@ -40,7 +40,7 @@ dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const d
 }
 
 dnnl::layer_normalization_forward::primitive_desc describe_layer_norm(const dnnl::engine& engine,
-                                                                      const dnnl::memory::desc& values,
+                                                                      const memory::desc& values,
                                                                       float epsilon,
                                                                       dnnl::normalization_flags flags) {
   using dnnl::layer_normalization_forward;
@@ -53,64 +53,20 @@ dnnl::layer_normalization_forward::primitive_desc describe_layer_norm(const dnnl
 #endif
 }
 
-/// The C interface, because the C++ one allocates at each call.
-class OnednnCall {
- public:
-  OnednnCall(dnnl::primitive primitive, std::vector<std::pair<int, dnnl::memory>> arguments);
-  void operator()(const dnnl::stream& stream) const;
-
- private:
-  dnnl::primitive primitive_;
-  std::vector<dnnl::memory> memories_;
-  std::vector<dnnl_exec_arg_t> arguments_;
-};
-
 /// Call in each thread first.
 void use_one_onednn_thread() {
   omp_set_num_threads(1);
+}
+
+void require_rows(const State& state, std::size_t rows, const ThreadPool& pool) {
+  if (rows < static_cast<std::size_t>(pool.workers()))
+    state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
 }
 
 /// A primitive missing on this CPU (bf16 without AVX-512) is not a failure.
 [[noreturn]] void skip_without_onednn(State& state, const dnnl::error& error) {
   state.skip(std::string("oneDNN does not support this case: ") + error.what());
 }
-
-/// x[columns] of bf16 times bf16 matrices [rows, columns], plus an optional f32 bias, to y of bf16 or f32.
-/// Splits rows over the workers.
-class OnednnMatmul {
- public:
-  struct Layer {
-    std::size_t rows = 0, columns = 0;
-    bool packed = false;  ///< copies each matrix into oneDNN's preferred layout
-    dnnl::memory::data_type result = dnnl::memory::data_type::bf16;
-    const float* bias = nullptr;  ///< [rows]; may be null
-  };
-  /// Throws dnnl::error if oneDNN lacks the primitive.
-  OnednnMatmul(ThreadPool& pool, const Layer& layer);
-
-  /// Prepares a call per worker and returns its number. Not to be called from a worker.
-  std::size_t add(const Bf16* matrix, const Bf16* x, void* y);
-  void run(int worker, std::size_t number) const;
-  const std::string& implementation() const { return implementation_; }
-
- private:
-  struct Worker {
-    Slice rows;
-    dnnl::stream stream;
-    dnnl::matmul::primitive_desc description;
-    dnnl::matmul matmul;
-    std::vector<OnednnCall> calls;
-  };
-  void make(Worker& worker);
-  OnednnCall call_of(Worker& worker, const Bf16* matrix, const Bf16* x, void* y) const;
-  dnnl::memory packed(Worker& worker, dnnl::memory weights) const;
-
-  ThreadPool& pool_;
-  Layer layer_;
-  dnnl::engine engine_;
-  std::vector<Worker> workers_;
-  std::string implementation_;
-};
 
 memory::dim dim_of(std::size_t size) {
   return static_cast<memory::dim>(size);
@@ -121,85 +77,118 @@ void* handle(const T* data) {
   return const_cast<T*>(data);
 }
 
-OnednnCall::OnednnCall(dnnl::primitive primitive, std::vector<std::pair<int, memory>> arguments)
-    : primitive_(std::move(primitive)) {
-  for (auto& [index, argument] : arguments) {
-    memories_.push_back(argument);
-    arguments_.push_back({index, argument.get()});
+/// The C interface, because the C++ one allocates at each call.
+class OnednnCall {
+ public:
+  OnednnCall(dnnl::primitive primitive, std::vector<std::pair<int, memory>> arguments)
+      : primitive_(std::move(primitive)) {
+    for (auto& [index, argument] : arguments) {
+      memories_.push_back(argument);
+      arguments_.push_back({index, argument.get()});
+    }
   }
-}
+  void operator()(const dnnl::stream& stream) const {
+    dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(arguments_.size()),
+                           arguments_.data());
+  }
 
-void OnednnCall::operator()(const dnnl::stream& stream) const {
-  dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(arguments_.size()),
-                         arguments_.data());
-}
+ private:
+  dnnl::primitive primitive_;
+  std::vector<memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
 
-OnednnMatmul::OnednnMatmul(ThreadPool& pool, const Layer& layer)
-    : pool_(pool),
-      layer_(layer),
-      engine_(dnnl::engine::kind::cpu, 0),
-      workers_(static_cast<std::size_t>(pool.workers())) {
-  // A worker must not throw.
-  use_one_onednn_thread();
-  workers_.front().rows = slice_of(layer_.rows, 0, pool.workers());
-  make(workers_.front());
-  pool_.run([&](int worker, int workers) {
+/// x[columns] of bf16 times bf16 matrices [rows, columns], plus an optional f32 bias, to y of bf16 or f32.
+/// Splits rows over the workers.
+class OnednnMatmul {
+ public:
+  struct Layer {
+    std::size_t rows = 0, columns = 0;
+    bool packed = false;  ///< copies each matrix into oneDNN's preferred layout
+    Type result = Type::bf16;
+    const float* bias = nullptr;  ///< [rows]; may be null
+  };
+  /// Throws dnnl::error if oneDNN lacks the primitive.
+  OnednnMatmul(ThreadPool& pool, const Layer& layer)
+      : pool_(pool),
+        layer_(layer),
+        engine_(dnnl::engine::kind::cpu, 0),
+        workers_(static_cast<std::size_t>(pool.workers())) {
+    // A worker must not throw.
     use_one_onednn_thread();
-    Worker& own = workers_[static_cast<std::size_t>(worker)];
-    own.rows = slice_of(layer_.rows, worker, workers);
-    make(own);
-  });
-  implementation_ = workers_.front().description.impl_info_str();
-}
-
-void OnednnMatmul::make(Worker& worker) {
-  const memory::dim inputs = dim_of(layer_.columns), outputs = dim_of(worker.rows.size());
-  const memory::desc source({1, inputs}, Type::bf16, Tag::ab);
-  const memory::desc weights({inputs, outputs}, Type::bf16, layer_.packed ? Tag::any : Tag::ba);
-  std::optional<memory::desc> bias;
-  if (layer_.bias != nullptr) bias.emplace(memory::dims{1, outputs}, Type::f32, Tag::ab);
-  const memory::desc target({1, outputs}, layer_.result, Tag::ab);
-  worker.stream = dnnl::stream(engine_);
-  worker.description = describe_matmul(engine_, source, weights, bias, target);
-  worker.matmul = dnnl::matmul(worker.description);
-}
-
-std::size_t OnednnMatmul::add(const Bf16* matrix, const Bf16* x, void* y) {
-  // Each worker's CPU touches its packed weights first.
-  pool_.run([&](int worker, int) {
-    Worker& own = workers_[static_cast<std::size_t>(worker)];
-    own.calls.push_back(call_of(own, matrix, x, y));
-  });
-  return workers_.front().calls.size() - 1;
-}
-
-OnednnCall OnednnMatmul::call_of(Worker& worker, const Bf16* matrix, const Bf16* x, void* y) const {
-  const dnnl::matmul::primitive_desc& is = worker.description;
-  const std::size_t first = worker.rows.begin;
-  const std::size_t item = layer_.result == Type::f32 ? sizeof(float) : sizeof(Bf16);
-  const memory::desc plain({dim_of(layer_.columns), dim_of(worker.rows.size())}, Type::bf16, Tag::ba);
-  std::vector<std::pair<int, memory>> arguments{
-      {DNNL_ARG_SRC, memory(is.src_desc(), engine_, handle(x))},
-      {DNNL_ARG_WEIGHTS, packed(worker, memory(plain, engine_, handle(matrix + first * layer_.columns)))},
-      {DNNL_ARG_DST, memory(is.dst_desc(), engine_, static_cast<std::byte*>(y) + first * item)}};
-  if (layer_.bias != nullptr) {
-    arguments.emplace_back(DNNL_ARG_BIAS, memory(is.bias_desc(), engine_, handle(layer_.bias + first)));
+    workers_.front().rows = slice_of(layer_.rows, 0, pool.workers());
+    make(workers_.front());
+    pool_.run([&](int worker, int workers) {
+      use_one_onednn_thread();
+      Worker& own = workers_[static_cast<std::size_t>(worker)];
+      own.rows = slice_of(layer_.rows, worker, workers);
+      make(own);
+    });
+    implementation_ = workers_.front().description.impl_info_str();
   }
-  return OnednnCall(worker.matmul, std::move(arguments));
-}
 
-memory OnednnMatmul::packed(Worker& worker, memory weights) const {
-  const memory::desc wanted = worker.description.weights_desc();
-  if (wanted == weights.get_desc()) return weights;
-  memory made(wanted, engine_);
-  dnnl::reorder(weights, made).execute(worker.stream, weights, made);
-  return made;
-}
+  /// Prepares a call per worker and returns its number. Not to be called from a worker.
+  std::size_t add(const Bf16* matrix, const Bf16* x, void* y) {
+    // Each worker's CPU touches its packed weights first.
+    pool_.run([&](int worker, int) {
+      Worker& own = workers_[static_cast<std::size_t>(worker)];
+      own.calls.push_back(call_of(own, matrix, x, y));
+    });
+    return workers_.front().calls.size() - 1;
+  }
+  void run(int worker, std::size_t number) const {
+    const Worker& own = workers_[static_cast<std::size_t>(worker)];
+    own.calls[number](own.stream);
+  }
+  const std::string& implementation() const { return implementation_; }
 
-void OnednnMatmul::run(int worker, std::size_t number) const {
-  const Worker& own = workers_[static_cast<std::size_t>(worker)];
-  own.calls[number](own.stream);
-}
+ private:
+  struct Worker {
+    Slice rows;
+    dnnl::stream stream;
+    dnnl::matmul::primitive_desc description;
+    dnnl::matmul matmul;
+    std::vector<OnednnCall> calls;
+  };
+  void make(Worker& worker) {
+    const memory::dim inputs = dim_of(layer_.columns), outputs = dim_of(worker.rows.size());
+    const memory::desc source({1, inputs}, Type::bf16, Tag::ab);
+    const memory::desc weights({inputs, outputs}, Type::bf16, layer_.packed ? Tag::any : Tag::ba);
+    std::optional<memory::desc> bias;
+    if (layer_.bias != nullptr) bias.emplace(memory::dims{1, outputs}, Type::f32, Tag::ab);
+    const memory::desc target({1, outputs}, layer_.result, Tag::ab);
+    worker.stream = dnnl::stream(engine_);
+    worker.description = describe_matmul(engine_, source, weights, bias, target);
+    worker.matmul = dnnl::matmul(worker.description);
+  }
+  OnednnCall call_of(Worker& worker, const Bf16* matrix, const Bf16* x, void* y) const {
+    const dnnl::matmul::primitive_desc& is = worker.description;
+    const std::size_t first = worker.rows.begin;
+    const std::size_t item = layer_.result == Type::f32 ? sizeof(float) : sizeof(Bf16);
+    const memory::desc plain({dim_of(layer_.columns), dim_of(worker.rows.size())}, Type::bf16, Tag::ba);
+    std::vector<std::pair<int, memory>> arguments{
+        {DNNL_ARG_SRC, memory(is.src_desc(), engine_, handle(x))},
+        {DNNL_ARG_WEIGHTS, packed(worker, memory(plain, engine_, handle(matrix + first * layer_.columns)))},
+        {DNNL_ARG_DST, memory(is.dst_desc(), engine_, static_cast<std::byte*>(y) + first * item)}};
+    if (layer_.bias != nullptr) {
+      arguments.emplace_back(DNNL_ARG_BIAS, memory(is.bias_desc(), engine_, handle(layer_.bias + first)));
+    }
+    return OnednnCall(worker.matmul, std::move(arguments));
+  }
+  memory packed(Worker& worker, memory weights) const {
+    const memory::desc wanted = worker.description.weights_desc();
+    if (wanted == weights.get_desc()) return weights;
+    memory made(wanted, engine_);
+    dnnl::reorder(weights, made).execute(worker.stream, weights, made);
+    return made;
+  }
+
+  ThreadPool& pool_;
+  Layer layer_;
+  dnnl::engine engine_;
+  std::vector<Worker> workers_;
+  std::string implementation_;
+};
 
 /// x and y of one type, scale and shift of f32.
 OnednnCall layer_norm_call(const dnnl::engine& engine, std::size_t rows, std::size_t columns, Type type,
@@ -295,9 +284,7 @@ class OnednnMlp {
 }  // namespace
 
 void measure_onednn(State& state, ThreadPool& pool, const MatrixCase& matrices, bool packed) try {
-  if (matrices.rows < static_cast<std::size_t>(pool.workers())) {
-    state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
-  }
+  require_rows(state, matrices.rows, pool);
   std::map<const Bf16*, std::size_t> distinct;
   for (const auto& of_copy : matrices.matrices) {
     for (const Bf16* matrix : of_copy) distinct.emplace(matrix, distinct.size());
@@ -326,9 +313,7 @@ void measure_onednn(State& state, ThreadPool& pool, const MatrixCase& matrices, 
 }
 
 void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload& inputs) try {
-  if (inputs.rows < static_cast<std::size_t>(pool.workers())) {
-    state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
-  }
+  require_rows(state, inputs.rows, pool);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   // A worker must not throw.
   use_one_onednn_thread();
@@ -364,9 +349,7 @@ void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload
 }
 
 void measure_onednn_mlp(State& state, ThreadPool& pool, const MlpWorkload& inputs, bool packed) try {
-  if (std::min(inputs.x.size(), inputs.up.outputs()) < static_cast<std::size_t>(pool.workers())) {
-    state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
-  }
+  require_rows(state, std::min(inputs.x.size(), inputs.up.outputs()), pool);
   if (packed) state.require_memory(inputs.weight_bytes() * inputs.up.weights.copies());
   std::vector<Bf16> y(inputs.x.size());
   OnednnMlp mlp(inputs, pool, packed, y.data());
