@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "headroom/base/error.h"
@@ -23,50 +24,25 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<const char*> kSizes{"1", "2", "3", "31", "33", "127"};
-
-TEST(Experiments, GemvIsRightForOddSizes) {
-  for (const char* size : kSizes) {
-    for (const char* dtype : {"bf16", "int8"}) {
-      for (const char* backend : {"native", "native_strict", "reference"}) {
-        for (const int threads : {1, 2}) {
-          CaseSpec spec = hot_case("gemv", {{"D", size}, {"dtype", dtype}}, threads);
+TEST(Experiments, AreRightForOddSizes) {
+  const std::vector<const char*> plain{"native", "reference"}, exact{"native", "native_strict", "reference"};
+  const std::tuple<const char*, AxisTexts, std::vector<const char*>, std::vector<int>> experiments[] = {
+      {"gemv", {{"dtype", "bf16"}}, exact, {1, 2}},
+      {"gemv", {{"dtype", "int8"}}, exact, {1, 2}},
+      {"gather_gemv", {{"dtype", "bf16"}}, plain, {2}},
+      {"gather_gemv", {{"dtype", "int8"}}, plain, {2}},
+      {"layer_norm", {{"BS", "5"}, {"dtype", "bf16"}}, plain, {2}},
+      {"mlp_layer_norm_gelu", {{"hidden", "333"}, {"dtype", "bf16"}}, plain, {2}}};
+  for (const char* size : {"1", "2", "3", "31", "33", "127"}) {
+    for (const auto& [experiment, axes, backends, thread_counts] : experiments) {
+      for (const char* backend : backends) {
+        for (const int threads : thread_counts) {
+          CaseSpec spec = hot_case(experiment, axes, threads);
+          spec.axes.insert(spec.axes.begin(), {"D", size});
           spec.backend = backend;
-          expect_right(run(spec), std::string(size) + dtype + backend);
+          expect_right(run(spec), std::string(experiment) + " of " + size + ", " + backend);
         }
       }
-    }
-  }
-}
-
-TEST(Experiments, GatherGemvIsRightForOddSizes) {
-  for (const char* size : kSizes) {
-    for (const char* dtype : {"bf16", "int8"}) {
-      for (const char* backend : {"native", "reference"}) {
-        CaseSpec spec = hot_case("gather_gemv", {{"D", size}, {"dtype", dtype}});
-        spec.backend = backend;
-        expect_right(run(spec), std::string(size) + dtype + backend);
-      }
-    }
-  }
-}
-
-TEST(Experiments, LayerNormIsRightForOddSizes) {
-  for (const char* size : kSizes) {
-    for (const char* backend : {"native", "reference"}) {
-      CaseSpec spec = hot_case("layer_norm", {{"D", size}, {"BS", "5"}, {"dtype", "bf16"}});
-      spec.backend = backend;
-      expect_right(run(spec), std::string(size) + backend);
-    }
-  }
-}
-
-TEST(Experiments, MlpIsRightForOddSizes) {
-  for (const char* size : kSizes) {
-    for (const char* backend : {"native", "reference"}) {
-      CaseSpec spec = hot_case("mlp_layer_norm_gelu", {{"D", size}, {"hidden", "333"}, {"dtype", "bf16"}});
-      spec.backend = backend;
-      expect_right(run(spec), std::string(size) + backend);
     }
   }
 }
@@ -165,8 +141,7 @@ TEST_P(EachIsaTest, IsRight) {
                name);
   expect_measured(run(hot_case("limit.read", {{"bytes", "16384"}, {"pattern", "linear"}})), name);
 }
-INSTANTIATE_TEST_SUITE_P(All, EachIsaTest, ::testing::ValuesIn(all_isas()),
-                         [](const auto& suite) { return std::string(name_of(suite.param)); });
+INSTANTIATE_TEST_SUITE_P(All, EachIsaTest, ::testing::ValuesIn(all_isas()), isa_name);
 
 TEST(Experiments, BytesAreThoseOfThePyTorchBenchmark) {
   const CaseInfo gemv = run(hot_case("gemv", {{"D", "100"}, {"dtype", "bf16"}})).info;
@@ -365,8 +340,7 @@ TEST_P(IsaLevelTest, IsChosenWhereTheEnvironmentNamesIt) {
   }
   EXPECT_EQ(chosen_isa(), GetParam());
 }
-INSTANTIATE_TEST_SUITE_P(All, IsaLevelTest, ::testing::ValuesIn(all_isas()),
-                         [](const auto& suite) { return std::string(name_of(suite.param)); });
+INSTANTIATE_TEST_SUITE_P(All, IsaLevelTest, ::testing::ValuesIn(all_isas()), isa_name);
 
 TEST(Isa, LevelsAreAvailableUpToTheBest) {
   const std::vector<Isa> available = available_isas(), all = all_isas();

@@ -15,6 +15,7 @@
 #include "headroom/workload/oracle.h"
 #include "headroom_native/llm/decoder.h"
 #include "headroom_native/llm/token_kernels.h"
+#include "native_case.h"
 
 namespace headroom::native {
 namespace {
@@ -49,11 +50,22 @@ constexpr DecoderShape kShapes[] = {
     {"dense_q4_k", "q4_k", 256, 8, 2, 256, 321, 1},      {"dense_q5_k", "q5_k", 256, 8, 2, 256, 97, 1},
     {"dense_q6_k", "q6_k", 256, 8, 2, 256, 97, 1}};
 
+LlmDecoder decoder_of(const LlmWeights& weights, ThreadPool& pool, Isa isa, std::size_t positions,
+                      std::size_t sequences = 1) {
+  return {weights, pool, isa, positions, TopKSampler(20, 0.8F, 1, isa), sequences};
+}
+
+/// Expects equal logits up to rounding to bf16, relative to their root mean square.
+void expect_logits(std::span<const float> found, const auto& right, const std::string& what) {
+  double squares = 0;
+  for (const double value : right) squares += value * value / static_cast<double>(right.size());
+  for (std::size_t i = 0; i < right.size(); ++i)
+    EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << what << " " << i;
+}
+
 class LlmDecoderTest : public ::testing::TestWithParam<std::tuple<Isa, int, DecoderShape>> {
  protected:
-  LlmDecoder decoder(std::size_t positions) {
-    return {weights_, pool_, isa_, positions, TopKSampler(20, 0.8F, 1, isa_)};
-  }
+  LlmDecoder decoder(std::size_t positions) { return decoder_of(weights_, pool_, isa_, positions); }
   void expect_right(std::span<const float> logits, std::span<const std::int32_t> tokens,
                     const LlmRouting& routing) {
     const ExactLogits exact = exact_logits(fresh_threads(1), weights_, tokens, routing);
@@ -89,10 +101,7 @@ TEST_P(LlmDecoderTest, APromptAtOnceIsThePromptTokenByToken) {
   const std::span<const float> expected = at_once.forward(tokens);
   std::span<const float> found;
   for (const std::int32_t& token : tokens) found = one_by_one.forward(std::span(&token, 1));
-  double squares = 0;
-  for (const float value : expected) squares += double{value} * value;
-  const double rms = std::sqrt(squares / static_cast<double>(expected.size()));
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.04 * rms) << i;
+  expect_logits(found, expected, "token by token");
 }
 
 TEST_P(LlmDecoderTest, SequencesSideBySideAreThoseByThemselves) {
@@ -100,7 +109,7 @@ TEST_P(LlmDecoderTest, SequencesSideBySideAreThoseByThemselves) {
   std::vector<std::int32_t> tokens = llm_prompt(sequences * each, config_.vocab);
   for (std::size_t i = 0; i < tokens.size(); ++i)
     tokens[i] = static_cast<std::int32_t>((tokens[i] + 3 * i) % config_.vocab);
-  LlmDecoder together(weights_, pool_, isa_, 3, TopKSampler(20, 0.8F, 1, isa_), sequences);
+  LlmDecoder together = decoder_of(weights_, pool_, isa_, 3, sequences);
   together.forward(tokens);
   std::vector<std::int32_t> next(sequences);
   for (std::size_t i = 0; i < sequences; ++i) next[i] = tokens[i];
@@ -129,11 +138,7 @@ TEST_P(LlmDecoderTest, LogitsOfAllTokensAreThoseOfEachInTurn) {
       EXPECT_GT(token, 0U);
       break;
     }
-    double squares = 0;
-    for (const float value : one) squares += double{value} * value;
-    const double rms = std::sqrt(squares / static_cast<double>(one.size()));
-    for (std::size_t i = 0; i < one.size(); ++i)
-      EXPECT_NEAR(all[token * config_.vocab + i], one[i], 0.04 * rms) << token << " " << i;
+    expect_logits(all.subspan(token * config_.vocab, config_.vocab), one, std::to_string(token));
   }
 }
 
@@ -152,13 +157,6 @@ INSTANTIATE_TEST_SUITE_P(Threads, LlmDecoderTest,
                                             ::testing::Values(kShapes[2], kShapes[6])),
                          name_of_decoding);
 
-void expect_logits(std::span<const float> found, const std::vector<double>& right, Isa isa) {
-  double squares = 0;
-  for (const double value : right) squares += value * value / static_cast<double>(right.size());
-  for (std::size_t i = 0; i < right.size(); ++i)
-    EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << name_of(isa) << " " << i;
-}
-
 TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
   ThreadPool pool(2);
   LlmConfig config = config_of({"mixed", "q4_k", 256, 8, 2, 512, 97, 1});
@@ -168,13 +166,13 @@ TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
   config.formats = {mixed, config.formats_of(0), mixed};
   const LlmWeights weights(config, 4, fresh_threads(1));
   for (const Isa isa : available_isas()) {
-    LlmDecoder model(weights, pool, isa, 9, TopKSampler(20, 0.8F, 1, isa));
+    LlmDecoder model = decoder_of(weights, pool, isa, 9);
     std::vector<std::int32_t> tokens = llm_prompt(9, config.vocab);
     model.forward(std::span(tokens).first(7));
     model.forward(std::span(tokens).subspan(7, 1));
     const std::span<const float> found = model.forward(std::span(tokens).last(1));
     const std::vector<double> right = exact_logits(fresh_threads(1), weights, tokens).logits;
-    expect_logits(found, right, isa);
+    expect_logits(found, right, name_of(isa));
   }
 }
 
@@ -188,13 +186,13 @@ TEST(LlmDecoder, ExpertsBesideOneForAllTokensAgreeWithFloat64) {
     config.dtype = dtype;
     const LlmWeights weights(config, 4, fresh_threads(1));
     for (const Isa isa : available_isas()) {
-      LlmDecoder model(weights, pool, isa, 9, TopKSampler(20, 0.8F, 1, isa));
+      LlmDecoder model = decoder_of(weights, pool, isa, 9);
       const std::vector<std::int32_t> tokens = llm_prompt(9, config.vocab);
       model.forward(std::span(tokens).first(8));
       const std::span<const float> found = model.forward(std::span(tokens).last(1));
       const std::vector<double> right =
           exact_logits(fresh_threads(1), weights, tokens, model.routing()).logits;
-      expect_logits(found, right, isa);
+      expect_logits(found, right, name_of(isa));
     }
   }
 }
@@ -203,8 +201,7 @@ TEST(LlmDecoder, StartsAfreshAfterRewind) {
   ThreadPool pool(2);
   const LlmConfig config = config_of(kShapes[0]);
   const LlmWeights weights(config, 4, fresh_threads(1));
-  const Isa isa = available_isas().back();
-  LlmDecoder model(weights, pool, isa, 8, TopKSampler(20, 0.8F, 1, isa));
+  LlmDecoder model = decoder_of(weights, pool, available_isas().back(), 8);
   const std::vector<std::int32_t> tokens{4, 5, 6};
   const std::span<const float> first = model.forward(tokens);
   const std::vector<float> kept(first.begin(), first.end());
@@ -216,8 +213,7 @@ TEST(LlmDecoder, RefusesMoreTokensThanItHasRoomFor) {
   ThreadPool pool(1);
   const LlmConfig config = config_of(kShapes[0]);
   const LlmWeights weights(config, 4, fresh_threads(1));
-  const Isa isa = available_isas().back();
-  LlmDecoder model(weights, pool, isa, 3, TopKSampler(20, 0.8F, 1, isa));
+  LlmDecoder model = decoder_of(weights, pool, available_isas().back(), 3);
   EXPECT_THROW(model.forward(std::vector<std::int32_t>{}), std::length_error);
   EXPECT_THROW(model.forward(std::vector<std::int32_t>(4, 1)), std::length_error);
   model.forward(std::vector<std::int32_t>(3, 1));
@@ -230,8 +226,7 @@ TEST(LlmGeneration, StartsAnewWhenItsTokensAreMade) {
   ThreadPool pool(2);
   const LlmConfig config = config_of(kShapes[5]);
   const LlmWorkload workload{LlmWeights(config, 4, fresh_threads(1)), 0, llm_prompt(6, config.vocab), 4};
-  const Isa isa = available_isas().back();
-  LlmDecoder model(workload.weights, pool, isa, workload.positions(), TopKSampler(20, 0.8F, 1, isa));
+  LlmDecoder model = decoder_of(workload.weights, pool, available_isas().back(), workload.positions());
   LlmGeneration generation(model, workload);
   for (int i = 0; i < 11; ++i) EXPECT_NO_THROW(generation.step()) << "positions beyond the cache would throw";
   // The third generation: a prompt and two tokens.
@@ -467,11 +462,7 @@ TEST_P(TokenKernelsTest, FindsTheFirstThatIsLargeEnough) {
   EXPECT_EQ(kernels_.find_at_least(x.data(), 100, 100, 0), 100U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, TokenKernelsTest, ::testing::ValuesIn(available_isas()),
-                         [](const auto& suite) { return std::string(name_of(suite.param)); });
-
-constexpr float kInfiniteLogit = std::numeric_limits<float>::infinity();
-constexpr float kNanLogit = std::numeric_limits<float>::quiet_NaN();
+INSTANTIATE_TEST_SUITE_P(Isas, TokenKernelsTest, ::testing::ValuesIn(available_isas()), isa_name);
 
 std::vector<std::uint32_t> candidates(TopKSampler& sampler, std::span<const float> logits) {
   std::vector<std::uint32_t> tokens;
@@ -551,13 +542,13 @@ TEST(TopKSampler, TheSameSeedDrawsTheSame) {
 
 TEST(TopKSampler, WhatIsNotANumber) {
   TopKSampler sampler(2, 0.8F, 1, available_isas().back());
-  EXPECT_EQ(sampler.draw(std::vector<float>(40, kNanLogit)), 0);
-  std::vector<float> logits(40, kNanLogit);
+  EXPECT_EQ(sampler.draw(std::vector<float>(40, kNaN)), 0);
+  std::vector<float> logits(40, kNaN);
   logits[33] = -5;
   EXPECT_EQ(sampler.draw(logits), 33);
-  logits[3] = kInfiniteLogit;
+  logits[3] = kInfinity;
   EXPECT_EQ(sampler.draw(logits), 3);
-  std::vector<float> nothing(40, -kInfiniteLogit);
+  std::vector<float> nothing(40, -kInfinity);
   nothing[21] = 0;
   for (int i = 0; i < 20; ++i) EXPECT_EQ(sampler.draw(nothing), 21);
 }

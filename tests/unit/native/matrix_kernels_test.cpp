@@ -20,6 +20,7 @@
 #include "headroom_native/kernels/gemm_kernel.h"
 #include "headroom_native/kernels/gemv/gemv_kernel.h"
 #include "headroom_native/kernels/weight_rows.h"
+#include "native_case.h"
 
 namespace headroom::native {
 namespace {
@@ -406,6 +407,23 @@ TEST(TiledGemm, SumsAreRightByAModelOfTheInstructions) {
   expect_right_sums(kernel);
 }
 
+constexpr const char* kBlockDtypes[] = {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"};
+
+/// The first `rows` rows times x.
+std::vector<float> product_of(const GemvKernel& kernel, const LlmMatrix& matrix, std::size_t rows,
+                              const std::vector<Bf16>& x, GemvWalk walk) {
+  Buffer prepared(prepared_bytes(matrix.columns));
+  kernel.prepare(x.data(), matrix.columns, prepared.data());
+  std::vector<float> y(rows, NAN);
+  kernel.multiply(matrix.weights, rows, matrix.columns, prepared.data(), walk, y.data());
+  return y;
+}
+
+std::vector<double> exact_product_of(const LlmMatrix& matrix, std::size_t rows, const std::vector<Bf16>& x) {
+  return exact_gemv(fresh_threads(1), matrix.dtype(), matrix.weights, rows,
+                    to_doubles(std::span<const Bf16>(x)));
+}
+
 LlmConfig of_dtype(const char* dtype) {
   LlmConfig config;
   config.model = "small";
@@ -438,21 +456,17 @@ TEST_P(GemmKernelTest, UnpacksWhatTheReferenceReads) {
 }
 
 TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
-  for (const char* dtype : {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
+  for (const char* dtype : kBlockDtypes) {
     const LlmWeights weights(of_dtype(dtype), 5, fresh_threads(1));
     for (const LlmMatrix* matrix : {&weights.layer(0).qkv, &weights.layer(0).w2.front(), &weights.output()}) {
       std::vector<Bf16> x(matrix->columns);
       fill_random(std::span(x), 4);
-      const std::vector<double> right = exact_gemv(fresh_threads(1), dtype, matrix->weights, matrix->rows,
-                                                   to_doubles(std::span<const Bf16>(x)));
+      const std::vector<double> right = exact_product_of(*matrix, matrix->rows, x);
       double squares = 0;
       for (const double value : right) squares += value * value / static_cast<double>(right.size());
       const GemvKernel kernel = gemv_kernel(dtype, GetParam());
-      Buffer prepared(prepared_bytes(matrix->columns));
-      kernel.prepare(x.data(), matrix->columns, prepared.data());
       for (const GemvWalk walk : {GemvWalk(Residency::kNear), GemvWalk(Residency::kFar), kernel.far_walk}) {
-        std::vector<float> y(matrix->rows, NAN);
-        kernel.multiply(matrix->weights, matrix->rows, matrix->columns, prepared.data(), walk, y.data());
+        const std::vector<float> y = product_of(kernel, *matrix, matrix->rows, x, walk);
         for (std::size_t row = 0; row < y.size(); ++row)
           EXPECT_NEAR(y[row], right[row], 2e-4 * std::sqrt(squares)) << dtype << " " << row;
       }
@@ -462,20 +476,16 @@ TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
 
 /// Reads each number separately: x is 1 in one column.
 TEST_P(GemmKernelTest, EachNumberOfABlockIsTheReferences) {
-  for (const char* dtype : {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
+  for (const char* dtype : kBlockDtypes) {
     const LlmWeights weights(of_dtype(dtype), 6, fresh_threads(1));
     const LlmMatrix& matrix = weights.layer(0).out;
     const GemvKernel kernel = gemv_kernel(dtype, GetParam());
-    Buffer prepared(prepared_bytes(matrix.columns));
     double largest = 0;
     for (std::size_t column = 0; column < matrix.columns; ++column) {
       std::vector<Bf16> x(matrix.columns, to_bf16(0));
       x[column] = to_bf16(1);
-      const std::vector<double> right =
-          exact_gemv(fresh_threads(1), dtype, matrix.weights, 3, to_doubles(std::span<const Bf16>(x)));
-      std::vector<float> y(3);
-      kernel.prepare(x.data(), matrix.columns, prepared.data());
-      kernel.multiply(matrix.weights, 3, matrix.columns, prepared.data(), kernel.far_walk, y.data());
+      const std::vector<double> right = exact_product_of(matrix, 3, x);
+      const std::vector<float> y = product_of(kernel, matrix, 3, x, kernel.far_walk);
       for (std::size_t row = 0; row < y.size(); ++row) {
         largest = std::max(largest, std::fabs(right[row]));
         // With minima a number is the difference of two up to twelve times as large.
@@ -514,19 +524,14 @@ TEST_P(GemmKernelTest, TheLargestNumbersOfSuperBlocksDoNotOverflow) {
 }
 
 TEST_P(GemmKernelTest, GemvOfBlocksKeepsWhatIsNoNumber) {
-  for (const char* dtype : {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
+  for (const char* dtype : kBlockDtypes) {
     const LlmWeights weights(of_dtype(dtype), 5, fresh_threads(1));
     const LlmMatrix& matrix = weights.layer(0).out;
     const GemvKernel kernel = gemv_kernel(dtype, GetParam());
-    Buffer prepared(prepared_bytes(matrix.columns));
     const auto product = [&](float value) {
       std::vector<Bf16> x(matrix.columns, to_bf16(0));
       x[40] = to_bf16(value);
-      kernel.prepare(x.data(), matrix.columns, prepared.data());
-      std::vector<float> y(matrix.rows);
-      kernel.multiply(matrix.weights, matrix.rows, matrix.columns, prepared.data(), kernel.far_walk,
-                      y.data());
-      return y;
+      return product_of(kernel, matrix, matrix.rows, x, kernel.far_walk);
     };
     EXPECT_THAT(product(0), testing::Each(0.0F));
     for (const float value : product(NAN)) EXPECT_TRUE(std::isnan(value));
@@ -536,8 +541,7 @@ TEST_P(GemmKernelTest, GemvOfBlocksKeepsWhatIsNoNumber) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, GemmKernelTest, testing::ValuesIn(available_isas()),
-                         [](const auto& suite) { return std::string(name_of(suite.param)); });
+INSTANTIATE_TEST_SUITE_P(Isas, GemmKernelTest, testing::ValuesIn(available_isas()), isa_name);
 
 TEST(BlockScale, IsTheNumberOfBinary16) {
   const auto of = [](std::uint16_t bits) {

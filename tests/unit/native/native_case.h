@@ -13,6 +13,7 @@
 #include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
 #include "headroom_native/experiments.h"
+#include "headroom_native/kernels/isa.h"
 
 namespace headroom::native {
 
@@ -21,29 +22,19 @@ class ForcedIsa {
  public:
   explicit ForcedIsa(const char* name) {
     if (const char* found = std::getenv("HEADROOM_ISA")) before_ = found;
-    if (name == nullptr) {
-      unsetenv("HEADROOM_ISA");
-    } else {
-      setenv("HEADROOM_ISA", name, 1);
-    }
+    set(name);
   }
-  ~ForcedIsa() {
-    if (before_) {
-      setenv("HEADROOM_ISA", before_->c_str(), 1);
-    } else {
-      unsetenv("HEADROOM_ISA");
-    }
-  }
+  ~ForcedIsa() { set(before_ ? before_->c_str() : nullptr); }
   ForcedIsa(const ForcedIsa&) = delete;
   ForcedIsa& operator=(const ForcedIsa&) = delete;
 
  private:
+  static void set(const char* name) {
+    name == nullptr ? unsetenv("HEADROOM_ISA") : setenv("HEADROOM_ISA", name, 1);
+  }
+
   std::optional<std::string> before_;
 };
-
-}  // namespace headroom::native
-
-namespace headroom::native {
 
 class FewSamples : public SampleSource {
  public:
@@ -62,6 +53,11 @@ class FewSamples : public SampleSource {
  private:
   std::uint64_t iterations_;
 };
+
+/// Names the instances of a suite by Isa.
+inline std::string isa_name(const testing::TestParamInfo<Isa>& suite) {
+  return name_of(suite.param);
+}
 
 struct Outcome {
   CaseInfo info;
