@@ -171,12 +171,12 @@ void expect_as_float64(const Product& product, const std::string& what) {
 }
 
 TEST(GemvKernel, NaNAndInfinityInXComeOutAsInFloat64) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
   const std::vector<std::vector<std::pair<std::size_t, float>>> specials{
       {{5, std::numeric_limits<float>::quiet_NaN()}},
-      {{5, kInfinity}},
-      {{36, -kInfinity}},
-      {{5, kInfinity}, {36, -kInfinity}}};
+      {{5, kInfinite}},
+      {{36, -kInfinite}},
+      {{5, kInfinite}, {36, -kInfinite}}};
   for (const char* dtype : {"bf16", "int8"}) {
     for (const GemvKernel& kernel : all_kernels(dtype)) {
       for (const auto& special : specials) {
