@@ -34,7 +34,7 @@ Json verdict_of(const Record& record) {
   return verdict == TargetVerdict::kNone ? Json(nullptr) : Json(name_of(verdict));
 }
 
-void set_ratio(Columns& columns, const Record& timed) {
+void set_ratio(CaseColumns& columns, const Record& timed) {
   if (!timed.ratio) return;
   columns.set("ratio", timed.ratio->ratio);
   columns.set("ratio_low", low_of(timed.ratio->interval));
@@ -42,7 +42,7 @@ void set_ratio(Columns& columns, const Record& timed) {
   columns.set("ratio_to", timed.ratio->other);
 }
 
-void set_metric(Columns& columns, const Record& record) {
+void set_metric(CaseColumns& columns, const Record& record) {
   columns.set("metric", record.metric.name);
   columns.set("unit", record.metric.unit);
   columns.set("value", record.metric.value);
@@ -50,7 +50,7 @@ void set_metric(Columns& columns, const Record& record) {
   columns.set("high", high_of(record.interval));
 }
 
-void set_limit(Columns& columns, const Record& record) {
+void set_limit(CaseColumns& columns, const Record& record) {
   if (!record.limit) return;
   columns.set("limit", limit_name(*record.limit));
   columns.set("share", record.limit->fraction);
@@ -72,7 +72,7 @@ Json target_on_scale_of(const Record& timed, const Record& headline) {
   return is_rate ? Json(timed.metric.value * metric.value / *metric.target) : Json(nullptr);
 }
 
-void set_modes(Columns& columns, const Record& timed) {
+void set_modes(CaseColumns& columns, const Record& timed) {
   if (timed.modes.groups.empty()) return;
   Json modes = Json::array();
   for (const Mode& mode : timed.modes.groups)
@@ -80,7 +80,7 @@ void set_modes(Columns& columns, const Record& timed) {
   columns.set("modes", std::move(modes));
 }
 
-void set_measurement(Columns& columns, const CaseRow& row) {
+void set_measurement(CaseColumns& columns, const CaseRow& row) {
   const Record& record = row.any();
   const Record& timed = row.latency != nullptr ? *row.latency : record;
   if (row.latency != nullptr) {
@@ -291,7 +291,7 @@ Json case_columns(const std::vector<Record>& records, const std::vector<CaseRow>
                   const std::vector<const Environment*>& environments, TextIndex& texts) {
   const CaseDifferences differ(records);
   const std::size_t numbers = limited_numbers(rows.size());
-  Columns columns;
+  CaseColumns columns;
   for (const CaseRow& row : rows) {
     const Record& record = row.any();
     columns.set("case", differ.case_text(record));

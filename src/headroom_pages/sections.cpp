@@ -69,7 +69,7 @@ Json shift_json(const Comparison& comparison) {
   return deciles.empty() ? Json(nullptr) : deciles;
 }
 
-void set_comparison(Columns& columns, const Comparison& comparison, TextIndex& texts) {
+void set_comparison(CaseColumns& columns, const Comparison& comparison, TextIndex& texts) {
   const Record& record = *comparison.baseline;
   columns.set("test", comparison.test_index);
   columns.set("case", case_name(record));
@@ -249,7 +249,7 @@ PageSection diff_section(const DiffReport& report, const std::vector<std::string
   Json tests = Json::array();
   for (std::size_t i = 0; i < report.tests.size(); ++i) tests.push_back(test_json(report, i));
   const bool are_many = report.comparisons.size() > kMostShifts;
-  Columns columns;
+  CaseColumns columns;
   TextIndex texts;
   std::size_t shifts = 0;
   for (const Comparison& comparison : report.comparisons) {
