@@ -121,6 +121,7 @@ void declare_model_options(OptionTable& table, ModelOptions& options) {
           "--model", options.model,
           "measure decoding (llm.decode), prompts (llm.prefill) and drafts (llm.verify) of this model: a "
           "GGUF file, a folder with safetensors and config.json, or llama2_7b, mixtral_8x7b")
+      .type_name("MODEL")
       .completed_by(Completes::kFile);
   table
       .add_option("--tokens", options.tokens,
@@ -229,8 +230,8 @@ void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
   table.group("what to measure");
   table
       .add_option("--peer", peers,
-                  "PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]: measure a function of a shared "
-                  "library as a backend of gemv, gather_gemv and layer_norm; repeat for several")
+                  "measure a function of a shared library as a backend of gemv, gather_gemv and layer_norm; "
+                  "its properties follow: ,name=NAME ,dtype=bf16|int8 ,threads=own; repeat for several")
       .completed_by(Completes::kFile)
       .repeated();
 }

@@ -13,7 +13,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr std::size_t kIndent = 2, kMaxNameColumns = 24, kMaxExampleColumns = 44;
+constexpr std::size_t kIndent = 2, kMaxNameColumns = 24, kMaxExampleColumns = 40;
 
 /// Appends `text` from display column `at` on.
 void append_wrapped(std::string& out, std::string_view text, std::size_t at, std::size_t indent,

@@ -409,8 +409,8 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
 
 constexpr AnalysisOption kPathOptions[] = {
     {"step", "N", "the middle one", "analyse step N, or 'all' for the whole trace"},
-    {"annotation", "TEXT", "",
-     "analyse an annotation whose name contains TEXT; --step then counts these from 0"},
+    {"annotation", "NAME", "",
+     "analyse an annotation whose name contains NAME; --step then counts these from 0"},
     {"overlay", "FILE", "", "write a trace with the path marked to FILE, for ui.perfetto.dev"}};
 
 }  // namespace
