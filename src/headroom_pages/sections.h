@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-/// A run's records (assets/sections/run.js). `answers`: Sheet::answers of its instrument.
+/// A run's records (assets/sections/run.js). `answers`: View::answers of its instrument.
 ///
 ///     {"answers": [sentence],
 ///      "run": run_json of headroom_pages/case_columns.h,

@@ -33,7 +33,7 @@ class OtherProgramsTest(CommandLineTest):
     def test_commands_of_other_programs_work_and_say_so_in_one_help(self):
         shown = headroom("--help").stdout
         for command in ("trace", "report", "serve"):
-            self.assertRegex(shown, rf"(?m)^  {command} ")
+            self.assertRegex(shown, rf"(?m)^.{{9}}{command} ")
             self.assert_exit(headroom(command, "--help"), 0, f"headroom {command}")
         self.assert_exit(headroom("trace", self.trace, "--no-store"), 0)
 

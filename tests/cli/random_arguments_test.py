@@ -50,10 +50,11 @@ def options_of(*command):
     """Returns {option: whether it takes a value} from a command's help."""
     found = {}
     for line in headroom(*command, "--help").stdout.splitlines():
-        match = re.match(r"  ((?:-\w,)?(?:--[\w-]+)(?:,--[\w-]+)*)(\{\S*\})?(?: (\S.*?))?(?:   |$)", line)
+        match = re.match(r"  (?:    |(-\w), )(--[\w-]+(?:, --[\w-]+)*)(?: (\S+))?(?:  |$)", line)
         if match:
-            for name in match[1].split(","):
-                found[name] = bool(match[3]) and (match[3][0].isupper() or match[3][0] in "[{")
+            for name in (match[1], *match[2].split(", ")):
+                found[name] = match[3] is not None
+    found.pop(None, None)
     for name in ("-h", "--help", "--pytorch", "--recover", "--port"):
         found.pop(name, None)
     return found

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import sys
 import unittest
 
 import command_line
@@ -14,7 +15,7 @@ README = (ROOT / "README.md").read_text()
 TRACE = pathlib.Path(os.environ["HEADROOM_SHARED"]) / "traces" / \
     "kineto__samples_resnet50_num_workers_0_worker0.1623143089861.pt.trace.json.gz"
 # Lower bounds, so that a broken pattern is noticed.
-BLOCKS = {"console": 5, "cpp": 1, "python": 1, "sh": 1}
+BLOCKS = {"console": 3, "python": 1, "sh": 2}
 
 
 def blocks(language):
@@ -51,7 +52,6 @@ class Readme(CommandLineTest):
         if TRACE.exists():
             shutil.copy(TRACE, self.folder / "resnet50.json.gz")
         environment = {**os.environ, "PATH": f"{command_line.BIN}:{os.environ['PATH']}", "HEADROOM_STORE": str(self.folder / "history.db")}
-        (self.folder / "text.py").write_text(blocks("python")[0])
         found, ran, skipped = list(commands()), 0, 0
         self.assertEqual(len(found), len(re.findall(r"^\$ ", README, re.M)), "a command outside of a console block")
         self.assertGreaterEqual(len(found), BLOCKS["console"])
@@ -90,12 +90,18 @@ class Readme(CommandLineTest):
         for language, least in BLOCKS.items():
             self.assertGreaterEqual(len(blocks(language)), least, language)
 
-    def test_its_code_is_that_of_an_example(self):
-        for language, ending in (("cpp", "cpp"), ("python", "py")):
-            code = "".join(path.read_text() for path in (ROOT / "examples").glob(f"*.{ending}"))
-            for block in blocks(language):
-                self.assertIn(block, code)
-            self.assertGreater(len(blocks(language)), 0)
+    def test_its_code_runs(self):
+        if not (command_line.BIN.parent / "python/headroom/_core.abi3.so").exists():
+            self.skipTest("needs the package of Python")
+        environment = {**os.environ, "PYTHONPATH": str(command_line.BIN.parent / "python"), "HEADROOM": str(command_line.BIN / "headroom")}
+        for block in blocks("python"):
+            result = run_program(sys.executable, "-c", block, timeout=200, env=environment)
+            self.assert_exit(result, 0)
+            self.assertRegex(result.stdout, r"join.*\n.*format")
+
+    def test_the_code_of_examples_is_in_the_tutorials(self):
+        tutorials = "".join(path.read_text() for path in (ROOT / "docs" / "tutorials").glob("*.md"))
+        self.assertIn((ROOT / "examples" / "text.py").read_text().split("\n", 1)[1], tutorials)
 
     def test_what_it_installs_with_is_there(self):
         makefile = (ROOT / "Makefile").read_text()
@@ -108,7 +114,7 @@ class Readme(CommandLineTest):
         self.assertEqual(len(re.findall(r"^```$", README, re.M)), len(re.findall(r"^```\w+$", README, re.M)))
 
     def test_it_is_short_and_its_links_lead_somewhere(self):
-        self.assertLessEqual(len(README.splitlines()), 200)
+        self.assertLessEqual(len(README.splitlines()), 120)
         targets = re.findall(r"\]\(([^)#:]+)\)", README)
         self.assertGreaterEqual(len(targets), 20)
         for target in targets:
@@ -123,7 +129,7 @@ class Readme(CommandLineTest):
                     continue
                 self.assertIn(option, known, f"headroom {command} {option}")
                 checked += 1
-        self.assertGreaterEqual(checked, 10)
+        self.assertGreaterEqual(checked, 7)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class ManualTest(unittest.TestCase):
 
     def test_every_command_has_a_page(self):
         self.assertEqual(self.write(PROGRAM).returncode, 0)
-        listed = re.findall(r"^  ([a-z]+)  ", subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout,
+        listed = re.findall(r"^(?:[a-z ]{8} |\s{9})([a-z]+)  ", subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout,
                             re.MULTILINE)
         self.assertTrue(listed)
         self.assertLessEqual({f"man/man1/headroom-{command}.1.gz" for command in listed}, self.files())
