@@ -32,7 +32,7 @@ class Report:
 
 def report(*results: str | os.PathLike[str], baseline: str | os.PathLike[str] | None = None, title: str | None = None,
            store: str | os.PathLike[str] | None = None) -> Report:
-    """Makes a page of result files, folders, or runs of the history ("@last", "@git:main"), compared with `baseline` if given. store: file
+    """Makes a page of result files, folders, or runs of the history ("@last", "@git:1a2b"), compared with `baseline` if given. store: file
     or database of the history (default: HEADROOM_STORE, or the user's). Raises ValueError without results, headroom.CommandFailed if one
     cannot be read."""
     if not results:

@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--headroom-gate", metavar="MARGIN",
                     help="fail tests that became slower by more than this: 3%%, or '3%%,p95 10%%' (docs/how-to/ci.md)")
     group.addoption("--headroom-baseline", metavar="RESULT",
-                    help="baseline of the gate: a file, a folder of runs, @git:main or @last")
+                    help="baseline of the gate: a file, a folder of runs, @git:1a2b3c or @last")
     group.addoption("--headroom-run-spread", metavar="SHARE",
                     help="run-to-run spread (default: from the baseline's runs and the history)")
     group.addoption("--headroom-precision", metavar="SHARE", help="goal for the half-width of the 95%% interval (default 1%%)")
@@ -364,7 +364,7 @@ class _Measuring:
         if not option("headroom") and (option("headroom_gate") or option("headroom_baseline")):
             raise pytest.UsageError("--headroom-gate needs --headroom: nothing is measured without it")
         if bool(option("headroom_gate")) != bool(option("headroom_baseline")):
-            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:main need each other: the margin and the baseline")
+            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:1a2b3c need each other: the margin and the baseline")
         if not self.is_on and option("headroom_gate"):
             raise pytest.UsageError("--headroom-gate and --benchmark-disable exclude each other: leave out one")
         if not self.is_on:

@@ -62,7 +62,7 @@ def _row(record: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -
 
 
 def read(*results: str | os.PathLike[str]) -> Records:
-    """Reads result files of any supported tool, folders of them, or runs of the history ("@last", "@git:main"). Raises ValueError without
+    """Reads result files of any supported tool, folders of them, or runs of the history ("@last", "@git:1a2b3c"). Raises ValueError without
     results, headroom.CommandFailed if one cannot be read."""
     if not results:
         raise ValueError('read() needs something to read: a file, a folder, or "@last"')
