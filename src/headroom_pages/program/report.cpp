@@ -255,16 +255,12 @@ ExitCode write_report(const ReportOptions& options) {
     throw Error("--margin and --across-machines need --diff: add it, or leave them out");
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C sets a flag
   require_page_path(options);
-  try {
+  return unless_interrupted([&] {
     const Page page = page_of(options);
     if (interrupt_flag()) throw Error("interrupted");
     write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page));
-  } catch (const Error&) {
-    if (!interrupt_flag()) throw;
-    print_sentence("interrupted; nothing was written");
-    return ExitCode::kInterrupted;
-  }
-  return ExitCode::kSuccess;
+    return ExitCode::kSuccess;
+  });
 }
 
 }  // namespace

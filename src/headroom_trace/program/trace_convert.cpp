@@ -110,15 +110,10 @@ OptionTable trace_convert_options() {
   table.finish([&options] {
     if (options.paths.size() != 2)
       throw Error("headroom trace convert needs an input and an output: give IN and OUT");
-    static_cast<void>(interrupt_flag());
-    try {
+    return unless_interrupted([&] {
       return with_memory_limit(options.reading.max_memory, options.paths[0],
                                [&] { return convert(options); });
-    } catch (const Error&) {
-      if (!interrupt_flag()) throw;
-      print_sentence("interrupted; nothing was written");
-      return ExitCode::kInterrupted;
-    }
+    });
   });
   return table;
 }

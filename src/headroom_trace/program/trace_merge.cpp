@@ -159,14 +159,9 @@ OptionTable trace_merge_options() {
   declare_reading(table, options.reading);
   table.finish([&options] {
     check(options);
-    static_cast<void>(interrupt_flag());
-    try {
+    return unless_interrupted([&] {
       return with_memory_limit(options.reading.max_memory, "the traces", [&] { return merge(options); });
-    } catch (const Error&) {
-      if (!interrupt_flag()) throw;
-      print_sentence("interrupted; nothing was written");
-      return ExitCode::kInterrupted;
-    }
+    });
   });
   return table;
 }
