@@ -7,13 +7,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/console/help_text.h"
 #include "headroom/console/output.h"
 
 namespace headroom::cli {
@@ -81,6 +81,37 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
   return *declared;
 }
 
+/// Options of one name mean one kind of value in every command.
+const std::vector<std::pair<const char*, std::vector<std::string_view>>>& kinds() {
+  static const std::vector<std::pair<const char*, std::vector<std::string_view>>> kKinds{
+      {"NAME", {"--backend",          "--benchmark", "--dtype",           "--format",  "--from",
+                "--higher-is-better", "--layer",     "--lower-is-better", "--machine", "--device",
+                "--metric",           "--mode",      "--model",           "--name",    "--order",
+                "--python",           "--reducer",   "--series",          "--suite",   "--unit"}},
+      {"LIST",
+       {"--batch", "--batch-size", "--bucket-size", "--context", "--draft", "--mesh", "--collectives", "--op",
+        "--percentile", "--placements", "--ranks", "--shape", "--threads", "--tokens"}},
+      {"COMMAND", {"--cleanup", "--conclude", "--confirm", "--prepare", "--setup"}},
+      {"PATTERN", {"--communication", "--filter", "--only"}},
+      {"FILE",
+       {"--csv", "--expect", "--gate-file", "--json", "--limits", "--module", "--oss", "--output",
+        "--records", "--svg", "--targets"}},
+      {"GATE", {"--gate"}},
+      {"SIZE", {"--image-size", "--max-bytes", "--max-memory", "--min-bytes"}},
+      {"TENSOR", {"--input"}},
+      {"FOLDER", {"--keep", "--site", "--trace"}},
+      {"PERCENT", {"--margin", "--min-magnitude", "--precision", "--run-spread"}},
+      {"TIME", {"--max-time", "--min-time", "--timeout"}},
+      {"AGE", {"--older-than"}},
+      {"PATH:SYMBOL", {"--peer"}},
+      {"PROGRAM", {"--runner"}},
+      {"FD", {"--runner-socket"}},
+      {"OPTION=VALUE", {"--set"}},
+      {"STORE", {"--store"}},
+      {"TITLE", {"--title"}}};
+  return kKinds;
+}
+
 }  // namespace
 
 std::vector<std::string> Option::all_names() const {
@@ -93,89 +124,13 @@ std::vector<std::string> Option::all_names() const {
 }
 
 std::string Option::value_text() const {
-  static const std::map<std::string_view, const char*> kKinds{{"--backend", "NAME"},
-                                                              {"--batch", "LIST"},
-                                                              {"--batch-size", "LIST"},
-                                                              {"--benchmark", "NAME"},
-                                                              {"--bucket-size", "LIST"},
-                                                              {"--cleanup", "COMMAND"},
-                                                              {"--communication", "PATTERN"},
-                                                              {"--conclude", "COMMAND"},
-                                                              {"--confirm", "COMMAND"},
-                                                              {"--context", "LIST"},
-                                                              {"--csv", "FILE"},
-                                                              {"--draft", "LIST"},
-                                                              {"--dtype", "NAME"},
-                                                              {"--expect", "FILE"},
-                                                              {"--filter", "PATTERN"},
-                                                              {"--format", "NAME"},
-                                                              {"--from", "NAME"},
-                                                              {"--gate", "GATE"},
-                                                              {"--gate-file", "FILE"},
-                                                              {"--higher-is-better", "NAME"},
-                                                              {"--image-size", "SIZE"},
-                                                              {"--input", "TENSOR"},
-                                                              {"--json", "FILE"},
-                                                              {"--keep", "FOLDER"},
-                                                              {"--layer", "NAME"},
-                                                              {"--limits", "FILE"},
-                                                              {"--lower-is-better", "NAME"},
-                                                              {"--machine", "NAME"},
-                                                              {"--margin", "PERCENT"},
-                                                              {"--max-bytes", "SIZE"},
-                                                              {"--max-memory", "SIZE"},
-                                                              {"--max-time", "TIME"},
-                                                              {"--mesh", "LIST"},
-                                                              {"--device", "NAME"},
-                                                              {"--collectives", "LIST"},
-                                                              {"--metric", "NAME"},
-                                                              {"--min-bytes", "SIZE"},
-                                                              {"--min-magnitude", "PERCENT"},
-                                                              {"--min-time", "TIME"},
-                                                              {"--mode", "NAME"},
-                                                              {"--model", "NAME"},
-                                                              {"--module", "FILE"},
-                                                              {"--name", "NAME"},
-                                                              {"--older-than", "AGE"},
-                                                              {"--only", "PATTERN"},
-                                                              {"--op", "LIST"},
-                                                              {"--order", "NAME"},
-                                                              {"--oss", "FILE"},
-                                                              {"--output", "FILE"},
-                                                              {"--peer", "PATH:SYMBOL"},
-                                                              {"--percentile", "LIST"},
-                                                              {"--placements", "LIST"},
-                                                              {"--precision", "PERCENT"},
-                                                              {"--prepare", "COMMAND"},
-                                                              {"--python", "NAME"},
-                                                              {"--pytorch-output", "FILE"},
-                                                              {"--ranks", "LIST"},
-                                                              {"--records", "FILE"},
-                                                              {"--reducer", "NAME"},
-                                                              {"--run-spread", "PERCENT"},
-                                                              {"--runner", "PROGRAM"},
-                                                              {"--runner-socket", "FD"},
-                                                              {"--series", "NAME"},
-                                                              {"--set", "OPTION=VALUE"},
-                                                              {"--setup", "COMMAND"},
-                                                              {"--shape", "LIST"},
-                                                              {"--site", "FOLDER"},
-                                                              {"--store", "STORE"},
-                                                              {"--suite", "NAME"},
-                                                              {"--svg", "FILE"},
-                                                              {"--targets", "FILE"},
-                                                              {"--threads", "LIST"},
-                                                              {"--timeout", "TIME"},
-                                                              {"--title", "TITLE"},
-                                                              {"--tokens", "LIST"},
-                                                              {"--trace", "FOLDER"},
-                                                              {"--unit", "NAME"}};
   if (is_flag()) return "";
   if (!value_name.empty()) return value_name;
   if (!choices.empty()) return join(choices, "|");
   if (!takes_text()) return "N";
-  for (const std::string& name : all_names()) {
-    if (const auto kind = kKinds.find(name); kind != kKinds.end()) return kind->second;
+  const std::vector<std::string> own = all_names();
+  for (const auto& [kind, options] : kinds()) {
+    if (std::ranges::find_first_of(own, options) != own.end()) return kind;
   }
   switch (completes) {
     case Completes::kFile:
@@ -228,7 +183,7 @@ ExitCode OptionTable::run(const Arguments& arguments) {
   if (std::any_of(arguments.begin(), end,
                   [](const std::string& word) { return word == "--help" || word == "-h"; })) {
     const std::size_t columns = terminal_width(stdout);
-    std::fputs(help_text(*this, columns > 0 ? std::max<std::size_t>(columns, 40) : 80).c_str(), stdout);
+    std::fputs(help(columns > 0 ? std::max<std::size_t>(columns, 40) : 80).c_str(), stdout);
     return ExitCode::kSuccess;
   }
   CLI::App app(description_, name_);

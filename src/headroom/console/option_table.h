@@ -130,6 +130,8 @@ class OptionTable {
   void finish(std::function<ExitCode()> action);
   /// Parses `arguments` and takes the action; prints help or what is wrong with the arguments instead.
   ExitCode run(const Arguments& arguments);
+  /// Usage, options by group, details, examples, wrapped at `width` columns.
+  std::string help(std::size_t width) const;
 
   const std::string& description() const { return description_; }
   const std::string& name() const { return name_; }

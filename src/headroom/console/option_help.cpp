@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/console/help_text.h"
+#include "headroom/console/option_table.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "headroom/base/text.h"
-#include "headroom/console/option_table.h"
 #include "headroom/tables/width.h"
 
 namespace headroom::cli {
@@ -57,6 +56,24 @@ struct Group {
   std::vector<HelpEntry> entries;
 };
 
+/// `text` begins at `column`.
+void append_entry(std::string& out, std::string_view name, std::string_view text, std::size_t column,
+                  std::size_t width) {
+  out += std::string(kIndent, ' ');
+  out += name;
+  std::size_t at = kIndent + display_width(name);
+  if (text.empty()) {
+    out += '\n';
+    return;
+  }
+  if (at + 2 > column) {
+    out += '\n';
+    at = 0;
+  }
+  out += std::string(column - at, ' ');
+  append_wrapped(out, text, column, column, width);
+}
+
 void append_groups(std::string& out, const std::vector<Group>& groups, std::size_t most, std::size_t width) {
   for (const Group& group : groups) {
     std::size_t column = 0;
@@ -77,42 +94,24 @@ Group& group_of(std::vector<Group>& groups, const std::string& title) {
 
 }  // namespace
 
-void append_entry(std::string& out, std::string_view name, std::string_view text, std::size_t column,
-                  std::size_t width) {
-  out += std::string(kIndent, ' ');
-  out += name;
-  std::size_t at = kIndent + display_width(name);
-  if (text.empty()) {
-    out += '\n';
-    return;
-  }
-  if (at + 2 > column) {
-    out += '\n';
-    at = 0;
-  }
-  out += std::string(column - at, ' ');
-  append_wrapped(out, text, column, column, width);
-}
-
-std::string help_text(const OptionTable& table, std::size_t width) {
+std::string OptionTable::help(std::size_t width) const {
   std::string out;
-  append_wrapped(out, table.description(), 0, 0, width);
+  append_wrapped(out, description(), 0, 0, width);
   out += '\n';
-  append_wrapped(out, usage(table), 0, 0, width);
+  append_wrapped(out, usage(*this), 0, 0, width);
   std::vector<Group> groups;
-  for (const Option& option : table.options())
+  for (const Option& option : options())
     group_of(groups, option.is_operand() ? "operands" : option.group)
         .entries.push_back({option_name(option), option.help});
   append_groups(out, groups, kMaxNameColumns, width);
-  std::vector<Group> lists;
-  for (const auto& [title, entry] : table.lists()) group_of(lists, title).entries.push_back(entry);
-  append_groups(out, lists, kMaxNameColumns, width);
-  for (const std::string& paragraph : table.details()) {
+  std::vector<Group> words;
+  for (const auto& [title, entry] : lists()) group_of(words, title).entries.push_back(entry);
+  append_groups(out, words, kMaxNameColumns, width);
+  for (const std::string& paragraph : details()) {
     out += '\n';
     append_wrapped(out, paragraph, 0, 0, width);
   }
-  if (!table.examples().empty())
-    append_groups(out, {{"examples", table.examples()}}, kMaxExampleColumns, width);
+  if (!examples().empty()) append_groups(out, {{"examples", examples()}}, kMaxExampleColumns, width);
   return out;
 }
 
