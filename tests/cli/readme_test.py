@@ -97,7 +97,7 @@ class Readme(CommandLineTest):
         for block in blocks("python"):
             result = run_program(sys.executable, "-c", block, timeout=200, env=environment)
             self.assert_exit(result, 0)
-            self.assertRegex(result.stdout, r"join.*\n.*format")
+            self.assertRegex(result.stdout, r"(?m)^compare +join .*\n(?s:.*)^compare +format ")
 
     def test_the_code_of_examples_is_in_the_tutorials(self):
         tutorials = "".join(path.read_text() for path in (ROOT / "docs" / "tutorials").glob("*.md"))
