@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -314,31 +315,76 @@ void JsonReader::elements(const std::function<void()>& visit) {
   --depth_;
 }
 
-void JsonReader::numbers(const TakeMany& many, const TakeOne& one) {
+namespace {
+
+bool append(std::string_view token, std::vector<double>& column) {
+  if (token.empty() || token == "null") return false;
+  column.push_back(json_number_value(token));
+  return true;
+}
+
+bool append(std::string_view token, std::vector<std::uint32_t>& column) {
+  const auto whole = json_whole_number(token);
+  if (!whole || *whole > std::numeric_limits<std::uint32_t>::max()) return false;
+  column.push_back(static_cast<std::uint32_t>(*whole));
+  return true;
+}
+
+/// Stops at the closing bracket or before what is not a number and a comma with at most one space.
+template <typename Number>
+const char* append_plain(const char* at, const char* end, std::vector<Number>& column) {
+  std::string_view last;
+  while (at < end) {
+    const char* stop = at + last.size();
+    // Consecutive samples often have equal texts.
+    const bool same = !last.empty() && last.size() < static_cast<std::size_t>(end - at) &&
+                      (*stop == ',' || *stop == ']') && stop[-1] == last.back() &&
+                      std::memcmp(at, last.data(), last.size()) == 0;
+    if (same) {
+      column.push_back(column.back());
+    } else {
+      stop = json_number_end(at);
+      if (stop == nullptr || (*stop != ',' && *stop != ']')) break;
+      last = {at, static_cast<std::size_t>(stop - at)};
+      if (!append(last, column)) break;
+    }
+    if (*stop == ']') return stop;
+    at = stop + (stop[1] == ' ' ? 2 : 1);
+  }
+  return at;
+}
+
+}  // namespace
+
+template <typename Number>
+void JsonReader::numbers(std::vector<Number>& column, const TakeOther& take_other) {
   take('[');
   if (depth_ >= kDeepest) refuse("nested too deep");
   while (peek() != ']') {
     const char* const begin = at_;
-    at_ = many(begin, end_);
+    at_ = append_plain(begin, end_, column);
     if (at_ > begin && at_ < end_ && *at_ == ']' && is_digit(at_[-1])) break;
-    take_one_number(one);
+    if (const std::string_view token = number_or_null(); !append(token, column)) take_other(token);
     if (peek() == ']') break;
     take(',');
     if (peek() == ']') throw_not_json("expected a value");
   }
   take(']');
 }
+template void JsonReader::numbers(std::vector<double>&, const TakeOther&);
+template void JsonReader::numbers(std::vector<std::uint32_t>&, const TakeOther&);
 
-void JsonReader::take_one_number(const TakeOne& one) {
+/// Empty if the next value is neither.
+std::string_view JsonReader::number_or_null() {
   const char first = peek();
   if (first == 'n') {
     take_literal("null");
-    return one("null");
+    return "null";
   }
-  if (const std::string_view number = number_word(); !number.empty()) return one(number);
+  if (const std::string_view number = number_word(); !number.empty()) return number;
   const bool is_number = first == '-' || is_digit(first);
   if (!is_number && kOtherValues.find(first) == std::string_view::npos) throw_not_json("expected a value");
-  one(is_number ? number_token() : std::string_view());
+  return is_number ? number_token() : std::string_view();
 }
 
 void JsonReader::finish() {

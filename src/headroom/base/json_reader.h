@@ -101,13 +101,11 @@ class JsonReader {
   void members(const std::function<void(const std::string& key)>& visit);
   /// `visit` must take the element.
   void elements(const std::function<void()>& visit);
-  /// Fast path: takes numbers with the comma behind each from [begin, end), and returns the start of the
-  /// next, or the closing bracket after the last. `end` points to a zero byte.
-  using TakeMany = std::function<const char*(const char* begin, const char* end)>;
-  /// Takes a number or "null". Must throw for an empty token, which means another value.
-  using TakeOne = std::function<void(std::string_view token)>;
-  /// Calls `many` first, and `one` for the elements that it leaves.
-  void numbers(const TakeMany& many, const TakeOne& one);
+  /// Takes "null" or a number that does not fit. Must throw for an empty token, which means another value.
+  using TakeOther = std::function<void(std::string_view token)>;
+  /// Appends an array of numbers, passing other elements to `take_other`. `Number`: double or std::uint32_t.
+  template <typename Number>
+  void numbers(std::vector<Number>& column, const TakeOther& take_other);
 
   /// Without white space between tokens.
   std::string raw_value();
@@ -153,7 +151,7 @@ class JsonReader {
   Json take_number();
   void take_literal(std::string_view literal);
   void take_any();
-  void take_one_number(const TakeOne& one);
+  std::string_view number_or_null();
   std::string_view number_token();
   std::string_view number_word();
   void record(std::string_view text);

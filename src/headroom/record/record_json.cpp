@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -15,41 +14,6 @@
 
 namespace headroom {
 namespace {
-
-bool append(std::string_view token, std::vector<double>& column) {
-  column.push_back(json_number_value(token));
-  return true;
-}
-
-bool append(std::string_view token, std::vector<std::uint32_t>& column) {
-  const auto whole = json_whole_number(token);
-  if (!whole || *whole > std::numeric_limits<std::uint32_t>::max()) return false;
-  column.push_back(static_cast<std::uint32_t>(*whole));
-  return true;
-}
-
-/// Accepts at most one space after a comma.
-template <typename Number>
-const char* take_many(const char* at, const char* end, std::vector<Number>& column) {
-  std::string_view last;
-  while (at < end) {
-    const char* stop = at + last.size();
-    // Consecutive samples often have equal texts.
-    const bool same = !last.empty() && last.size() < static_cast<std::size_t>(end - at) &&
-                      std::memcmp(at, last.data(), last.size()) == 0 && (*stop == ',' || *stop == ']');
-    if (same) {
-      column.push_back(column.back());
-    } else {
-      stop = json_number_end(at);
-      if (stop == nullptr || (*stop != ',' && *stop != ']')) break;
-      last = {at, static_cast<std::size_t>(stop - at)};
-      if (!append(last, column)) break;
-    }
-    if (*stop == ']') return stop;
-    at = stop + (stop[1] == ' ' ? 2 : 1);
-  }
-  return at;
-}
 
 [[noreturn]] void throw_not_a_number(const std::vector<double>&, const JsonPath& path) {
   path.refuse("expected a number");
@@ -70,14 +34,10 @@ template <typename Number>
 void read_column(JsonReader& stream, std::vector<Number>& column, const JsonPath& path) {
   if (stream.peek() != '[') path.refuse("expected an array");
   column.clear();
-  stream.numbers([&column](const char* begin, const char* end) { return take_many(begin, end, column); },
-                 [&](std::string_view token) {
-                   if (token == "null") {
-                     append_null(column, path);
-                   } else if (token.empty() || !append(token, column)) {
-                     throw_not_a_number(column, path);
-                   }
-                 });
+  stream.numbers(column, [&](std::string_view token) {
+    if (token != "null") throw_not_a_number(column, path);
+    append_null(column, path);
+  });
 }
 
 }  // namespace

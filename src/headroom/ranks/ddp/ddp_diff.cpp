@@ -174,11 +174,7 @@ class Reader : DdpReportWalk {
 
   void take_measurements() override {
     seconds_.clear();
-    stream().numbers([](const char* begin, const char*) { return begin; },
-                     [this](std::string_view token) {
-                       if (token.empty() || token == "null") stream().refuse("expected a number");
-                       seconds_.push_back(json_number_value(token));
-                     });
+    stream().numbers(seconds_, [this](std::string_view) { stream().refuse("expected a number"); });
     DdpReport::Round& round = report_.models.back().rounds->back();
     round.measurements = seconds_.size();
     for (std::size_t p = 0; p < DdpReport::kPercentiles.size() && !seconds_.empty(); ++p)
