@@ -162,7 +162,7 @@ std::vector<std::uint32_t> hosts_of(const Trace& trace, const SpaceProcesses& pr
 template <typename Value>
 std::vector<Value> distinct(std::vector<Value> values) {
   std::ranges::sort(values);
-  values.erase(std::ranges::unique(values).begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
 

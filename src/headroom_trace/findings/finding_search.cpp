@@ -132,7 +132,7 @@ bool FindingSearch::take(CandidateCause candidate) {
   if (gain <= 0 || !is_enough(gain, candidate.least_gain)) return false;
   std::optional<Removed>& removed = parts_[add(std::move(candidate), gain)].removed;
   if (!removed) {
-    removed.emplace().findings = 1;
+    removed = Removed{{}, 0, 1};
     ++all.findings;
   }
   removed = *removed + cause;

@@ -183,8 +183,7 @@ ImpossibleEvents impossible_events(const TraceIndex& index) {
   take(DoubtKind::kOverrun, overruns(index));
   take(DoubtKind::kFarTime, far_events(trace));
   std::ranges::sort(found.rows);
-  const auto repeated = std::ranges::unique(found.rows);
-  found.rows.erase(repeated.begin(), repeated.end());
+  found.rows.erase(std::unique(found.rows.begin(), found.rows.end()), found.rows.end());
   return found;
 }
 

@@ -169,18 +169,22 @@ void add_memory_series(const Trace& trace, std::vector<CounterSeries>& found) {
   for (const std::uint32_t row : order)
     devices[{trace.memory[row].device_type, trace.memory[row].device}].add(trace.memory[row]);
   for (auto& [device, memory] : devices) {
-    const auto add = [&, device = device](CounterKind kind, std::vector<CounterPoint>& points) {
+    const auto add = [&found, device = device](CounterKind kind, std::vector<CounterPoint>& points,
+                                               std::int64_t before) {
       CounterSeries& series = found.emplace_back();
       series.counter.kind = kind;
       series.counter.name = device_type_name(device.first);
       if (device.second >= 0) series.counter.name += fmt::format(" {}", device.second);
       series.counter.device = device.second;
-      // The allocator's totals include earlier memory.
-      series.before = &points == &memory.summed ? 0 : points.front().value;
+      series.before = before;
       series.points = std::move(points);
     };
-    add(CounterKind::kAllocated, memory.allocated.empty() ? memory.summed : memory.allocated);
-    if (!memory.reserved.empty()) add(CounterKind::kReserved, memory.reserved);
+    // The allocator's totals include earlier memory.
+    if (memory.allocated.empty())
+      add(CounterKind::kAllocated, memory.summed, 0);
+    else
+      add(CounterKind::kAllocated, memory.allocated, memory.allocated.front().value);
+    if (!memory.reserved.empty()) add(CounterKind::kReserved, memory.reserved, memory.reserved.front().value);
   }
 }
 
