@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "headroom/base/json.h"
@@ -80,6 +81,7 @@ void set_comparison(CaseColumns& columns, const Comparison& comparison, TextInde
   columns.set("baseline", comparison.baseline_value);
   columns.set("value", comparison.test_value);
   columns.set("n", comparison.samples);
+  columns.set("paired", comparison.estimator == Estimator::kPaired);
   columns.set("margin", comparison.margin);
   columns.set("verdict", to_string(comparison.verdict));
   if (const std::string reason = undecided_reason(comparison); !reason.empty())
@@ -223,6 +225,25 @@ Json findings_json(const TraceReport& report, const trace::JobTimeline& timeline
   return all;
 }
 
+/// Null if the step's length is unknown.
+Json key_json(const TraceReport& report, const std::optional<AchievedRate>& achieved) {
+  constexpr std::size_t kFirst = 3;
+  if (report.result.summary == nullptr || report.result.summary->shares.step_ns <= 0) return nullptr;
+  const trace::StepShares& shares = report.result.summary->shares;
+  const std::vector<Finding>& findings = report.result.summary->findings;
+  const auto known = [&](double share) { return shares.is_known() ? Json(share) : Json(nullptr); };
+  const std::span<const Finding> first(findings.data(), std::min(kFirst, findings.size()));
+  Json key{{"steps", shares.steps},
+           {"step_ns", shares.step_ns},
+           {"busy", known(shares.busy)},
+           {"exposed_communication", known(shares.exposed_communication)},
+           {"first_three_ns", first.empty() ? Json(nullptr) : Json(trace::joint_gain_ns(first))},
+           {"achieved", nullptr}};
+  if (achieved)
+    key["achieved"] = {{"flops_per_second", achieved->flops_per_second}, {"covered", achieved->covered}};
+  return key;
+}
+
 }  // namespace
 
 PageSection run_section(std::string title, const std::vector<Record>& records,
@@ -288,17 +309,17 @@ PageSection instrument_section(std::string kind, std::string title, const std::v
   return {std::move(kind), std::move(title), std::move(data)};
 }
 
-PageSection trace_section(std::string title, const TraceReport& report, const trace::JobTimeline& timeline) {
+PageSection trace_section(std::string title, const TraceReport& report, const trace::JobTimeline& timeline,
+                          const std::optional<AchievedRate>& achieved) {
   Json tables = Json::array();
   for (const DataTable& table : report.result.tables) {
     if (!table.is_for_combining && !table.is_in_answer) tables.push_back(table_json(table));
   }
   std::vector<std::string> notes = report.result.notes;
   notes.insert(notes.end(), timeline.notes.begin(), timeline.notes.end());
-  Json data{{"answer", report.result.answer},
-            {"findings", findings_json(report, timeline)},
-            {"tables", std::move(tables)},
-            {"notes", std::move(notes)}};
+  Json data{{"key", key_json(report, achieved)}, {"doubts", report.result.doubts},
+            {"answer", report.result.answer},    {"findings", findings_json(report, timeline)},
+            {"tables", std::move(tables)},       {"notes", std::move(notes)}};
   PageSection section{"trace", std::move(title), std::move(data), {}};
   // As text: JSON values would take several times the memory.
   section.texts.emplace_back("timeline", trace::timeline_json(timeline));

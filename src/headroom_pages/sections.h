@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ PageSection run_section(std::string title, const std::vector<Record>& records,
 ///
 /// Columns: "test" (index), "case", "backend", "metric", "unit", "lower_is_better", "baseline", "value";
 /// "ratio" (test over baseline), "low", "high", "n", "estimator", "margin", "verdict" as in `headroom diff`;
+/// "paired": whether `n` counts pairs;
 /// "reason" and "doubts" (indices of texts), "problem"; "shift": the nine deciles, [percentile, baseline,
 /// test, ratio, low, high, verdict] each. Missing values are null; columns that are null in all rows are
 /// omitted. Of very many comparisons only "shifts_of" changed ones have a shift.
@@ -55,13 +57,23 @@ PageSection diff_section(const DiffReport& report, const std::vector<std::string
 PageSection instrument_section(std::string kind, std::string title, const std::vector<Record>& records,
                                const std::vector<std::string>& answers);
 
-/// A trace or the traces of one job. `report`: of the analysis summary.
+/// Operations of known cost, over the steps or the whole trace.
+struct AchievedRate {
+  double flops_per_second = 0;  ///< of a rank
+  double covered = 0;           ///< share of the GPU time in operators of known cost
+};
+
+/// A trace or the traces of one job. `report`: of the analysis summary. `achieved`: nothing if unknown.
 ///
-///     {"answer":[…],"findings":[{"kind","recoverable_ns","share","rank","step","at","where","evidence","fix"}],
+///     {"key":{"steps","step_ns","busy","exposed_communication","first_three_ns",
+///             "achieved":{"flops_per_second","covered"}} or null,
+///      "doubts":[…],"answer":[…],"findings":[{"kind","recoverable_ns","share","rank","step","at","where","evidence","fix"}],
 ///      "tables":[{"title","columns":[{"title","unit"}],"rows":[[…]]}],"notes":[…],"timeline":{…}}
 ///
-/// `at` is ns on the timeline, or null if unknown. Units are ns, B, share, 1, GB/s, or null for text. The
+/// In "key" an unknown value is null; "steps" is 0 for a trace without steps. `at` is ns on the timeline, or
+/// null if unknown. Units are ns, B, share, 1, GB/s, or null for text. The
 /// timeline is that of headroom_trace/timeline/timeline.h.
-PageSection trace_section(std::string title, const TraceReport& report, const trace::JobTimeline& timeline);
+PageSection trace_section(std::string title, const TraceReport& report, const trace::JobTimeline& timeline,
+                          const std::optional<AchievedRate>& achieved = std::nullopt);
 
 }  // namespace headroom

@@ -206,7 +206,7 @@ class DiffTest(PageTest):
         diff = json.loads(told.read_text())
         self.assertEqual(page.value("document.querySelector('.lead').textContent"), shown[0])
         self.assertEqual(page.value(CELLS), [[one["baseline"], one["test_value"], one["ratio"], one["n"]] for one in diff["comparisons"]])
-        verdicts = page.value("Array.from(document.querySelectorAll('.cases tbody tr'), (row) => row.cells[row.cells.length - 2].textContent)")
+        verdicts = page.value("Array.from(document.querySelectorAll('.cases tbody tr'), (row) => row.querySelector('.verdict .word').textContent)")
         self.assertEqual(verdicts, [one["verdict"] for one in diff["comparisons"]])
         self.assertIn("powersave", page.value("document.querySelector('.changed').textContent"))
         self.assertIn("2 cases only in", page.value("document.querySelector('main').textContent"))

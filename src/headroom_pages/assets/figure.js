@@ -3,12 +3,17 @@
   "use strict";
   const { element } = headroom;
 
+  function titled(cell, title) {
+    if (title) cell.dataset.title = title;
+    return cell;
+  }
+
   // heads: [{title, number}]; cell(value, column): its td.
   headroom.plain_table = (label, heads, rows, cell, kind = "") =>
     element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": label },
       element("table", { class: ("plain " + kind).trim() },
         element("thead", {}, element("tr", {}, heads.map(({ title, number }) => element("th", { scope: "col", class: number ? "number" : null }, title)))),
-        element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell))))));
+        element("tbody", {}, rows.map((row) => element("tr", {}, row.map((value, i) => titled(cell(value, i), heads[i].title)))))));
 
   const titles_of = (columns) => columns.map((title) => ({ title }));
   const text_cell = (value) => element("td", {}, String(value ?? ""));

@@ -27,7 +27,8 @@
       this.status = element("p", { class: "status", "aria-live": "polite" });
       this.pager = element("p", { class: "pager" });
       this.heads = columns.map((column) => this.head(column));
-      this.table = element("table", { class: "cases", "aria-label": label },
+      const has_beside = columns.some((column) => (column.name || "").startsWith("beside"));
+      this.table = element("table", { class: has_beside ? "cases with-beside" : "cases", "aria-label": label },
         element("thead", {}, element("tr", {}, this.heads)), this.body);
       this.settle = headroom.rove(this.body, ".row-key");
       this.node = element("div", { class: "table" }, this.controls(), this.table, this.pager);
@@ -35,10 +36,10 @@
     }
 
     head(column) {
-      return element("th", { scope: "col", class: column.number ? "number" : null },
+      return element("th", { scope: "col", class: [column.number && "number", column.head && "picture"].filter(Boolean).join(" ") || null },
         column.sort
           ? element("button", { type: "button", title: column.help, click: () => this.sort(column) }, column.title)
-          : column.title);
+          : column.head ? column.head() : column.title);
     }
 
     controls() {
@@ -48,7 +49,17 @@
       this.chips = this.facets.map((facet) => element("button", { type: "button", class: "chip " + (facet.tone || ""),
         "aria-pressed": "false", click: () => { this.facet = this.facet === facet ? null : facet; this.turn(0); } },
         headroom.numbers.element(facet.count, String(facet.count)), " " + facet.title));
-      return element("div", { class: "controls" }, search, this.chips, this.status);
+      return element("div", { class: "controls" }, search, this.sorter(), this.chips, this.status);
+    }
+
+    // For narrow pages, where rows are blocks without a head.
+    sorter() {
+      const sortable = this.columns.filter((column) => column.sort);
+      return element("select", { class: "sorter", "aria-label": `sort ${this.label}`, change: (event) => {
+        this.sorted = sortable[event.target.selectedIndex - 1] || null;
+        this.direction = this.sorted ? this.sorted.first || 1 : 1;
+        this.turn(0);
+      } }, element("option", {}, "sort by"), sortable.map((column) => element("option", {}, column.title)));
     }
 
     // Cycles: the column's first direction, the reverse, the original order.
@@ -108,7 +119,8 @@
       const cells = this.columns.map((column, i) => {
         const content = column.show(row);
         const inside = i > 0 ? content : this.key(row, content);
-        return element("td", { class: [column.number && "number", column.tone && column.tone(row), column.name]
+        const is_empty = content === null || content === undefined || content === "" || content === false;
+        return element("td", { class: [column.number && "number", column.tone && column.tone(row), column.name, is_empty && "empty"]
           .filter(Boolean).join(" "), "data-title": column.title || null }, inside);
       });
       const line = element("tr", { class: row.faint ? "faint" : null, "data-index": String(row.index) }, cells);
@@ -148,7 +160,7 @@
     }
   }
 
-  // columns: [{title, show(row), sort(row) or absent, number, first: 1 or -1, tone(row), help}]; text(row): searched text;
+  // columns: [{title, show(row), sort(row) or absent, number, first: 1 or -1, tone(row), help, head() instead of a title}]; text(row): searched text;
   // facets: [{title, count, test(row), tone}]; open(row): content of an opened row.
   headroom.table = (options) => new Table(options).node;
 })();

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +31,7 @@
 #include "headroom_pages/sections.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/cost/roofline.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/index/trace_trust.h"
 #include "headroom_trace/merge/trace_merge.h"
@@ -48,12 +51,45 @@ struct ReadTraces {
   std::vector<trace::RankClock> clocks;
   std::vector<trace::RankTimeline> timelines;
   std::vector<std::vector<std::string>> left_out;  ///< why events are not drawn
+  std::vector<std::optional<AchievedRate>> achieved;
 
-  explicit ReadTraces(std::size_t files) : results(files), clocks(files), timelines(files), left_out(files) {}
+  explicit ReadTraces(std::size_t files)
+      : results(files), clocks(files), timelines(files), left_out(files), achieved(files) {}
 };
 
 bool is_large(const std::filesystem::path& file, std::uint64_t bytes) {
   return trace::text_bytes(file, bytes) > trace::kLargeTrace;
+}
+
+/// Nothing without an operator of known cost.
+std::optional<AchievedRate> achieved_rate(const trace::Trace& trace) {
+  const trace::Roofline found = trace::roofline(trace, {});
+  const trace::TraceIndex index(trace);
+  const trace::Span window = index.window();
+  const bool has_steps = !index.steps().measured().empty();
+  double flops = 0, device_ns = 0;
+  for (const trace::RooflineRow& row : found.rows) {
+    const auto counted = std::ranges::count_if(row.call_events, [&](std::uint32_t event) {
+      const std::int64_t start = trace.events.start_ns[event];
+      return !has_steps || (start >= window.start && start < window.end);
+    });
+    flops += row.flops / static_cast<double>(row.calls) * static_cast<double>(counted);
+  }
+  for (const double covered : found.covered_ns) device_ns += covered;
+  if (flops <= 0 || window.end <= window.start) return std::nullopt;
+  return AchievedRate{flops / static_cast<double>(window.end - window.start) * 1e9,
+                      found.covered_ns[static_cast<std::size_t>(trace::Coverage::kKnown)] / device_ns};
+}
+
+/// The mean of the ranks; nothing if one is unknown.
+std::optional<AchievedRate> mean_rate(const std::vector<std::optional<AchievedRate>>& ranks) {
+  AchievedRate sum;
+  for (const std::optional<AchievedRate>& rank : ranks) {
+    if (!rank) return std::nullopt;
+    sum.flops_per_second += rank->flops_per_second / static_cast<double>(ranks.size());
+    sum.covered += rank->covered / static_cast<double>(ranks.size());
+  }
+  return sum;
 }
 
 ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const trace::Analysis& analysis,
@@ -79,6 +115,7 @@ ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const tr
         read.clocks[i] = trace::rank_clock(drawn);
         read.clocks[i].file = files[i];
         read.timelines[i] = trace::rank_timeline(drawn, read.clocks[i].calls, limits);
+        read.achieved[i] = achieved_rate(drawn);
         read.results[i] = result.get();
       });
   for (const std::string& error : errors) {
@@ -129,7 +166,7 @@ PageSection section_of(const std::vector<std::string>& operands, const TraceRead
           read.left_out.size() == 1 ? text : fmt::format("{}: {}", files.paths[i].string(), text));
     }
   }
-  return trace_section(trace_name(files.paths), report, timeline);
+  return trace_section(trace_name(files.paths), report, timeline, mean_rate(read.achieved));
 }
 
 constexpr ConstantHelp kReportExamples[] = {
@@ -227,16 +264,53 @@ std::vector<PageSection> page_sections(ShownRun run, const std::string& operand)
   return sections;
 }
 
+/// File names without folders, unless two are the same; "run @last"; "standard input".
+std::vector<std::string> short_names(const std::vector<std::string>& operands) {
+  std::vector<std::string> names;
+  for (const std::string& operand : operands) {
+    const std::filesystem::path path = std::filesystem::path(operand).lexically_normal();
+    const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
+    names.push_back(operand == "-"                                ? "standard input"
+                    : operand.starts_with("@")                    ? "run " + operand
+                    : name.empty() || name == "." || name == ".." ? operand
+                                                                  : name.string());
+  }
+  const std::set<std::string> distinct(names.begin(), names.end());
+  return distinct.size() == names.size() ? names : operands;
+}
+
+/// "a and b"; "a, b and 4 more".
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
+  if (names.size() > kMost) return fmt::format("{}, {} and {} more", names[0], names[1], names.size() - 2);
+  std::string text = names.front();
+  for (std::size_t i = 1; i < names.size(); ++i) text += (i + 1 < names.size() ? ", " : " and ") + names[i];
+  return text;
+}
+
+/// "Benchmark results of base.json", "new.json compared with base.json", "Traces of rank-0.json and
+/// rank-1.json".
+std::string title_of(const ReportOptions& options, std::size_t traces) {
+  if (!options.title.empty()) return options.title;
+  const std::vector<std::string> names = short_names(options.operands);
+  if (options.is_diff) return listed({names.begin() + 1, names.end()}) + " compared with " + names.front();
+  const std::string of = " of " + listed(names);
+  if (traces == 0) return "Benchmark results" + of;
+  if (traces < names.size()) return "Benchmark results and traces" + of;
+  return (traces == 1 ? "Trace" : "Traces") + of;
+}
+
 Page page_of(const ReportOptions& options) {
-  const char* between = options.is_diff ? " → " : ", ";
-  Page page{options.title.empty() ? join(options.operands, between) : options.title, {}, {}};
+  Page page;
   if (options.is_diff) {
     page.sections.push_back(comparison_of(options));
+    page.title = title_of(options, 0);
     return page;
   }
   std::vector<std::string> results, traces;
   for (const std::string& operand : options.operands)
     (options.from.empty() && is_of_traces(operand) ? traces : results).push_back(operand);
+  page.title = title_of(options, traces.size());
   if (!traces.empty()) page.sections.push_back(traces_section(traces, options.reading));
   for (const std::string& operand : results) {
     OperandRecords found =

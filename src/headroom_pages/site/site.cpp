@@ -26,6 +26,7 @@
 #include "headroom/history/series_analysis.h"
 #include "headroom/record/metric_direction.h"
 #include "headroom/record/record_json.h"
+#include "headroom/stats/changepoint.h"
 #include "headroom_pages/site/site_state.h"
 
 namespace headroom {
@@ -61,6 +62,13 @@ Json change_json(const SiteSeries& series, const SiteChange& change) {
           {"worse", series.series.direction == Direction::kUnknown ? Json(nullptr) : Json(change.worse)}};
 }
 
+/// Fewer values cannot show a change.
+std::size_t needed_values() {
+  std::size_t count = 1;
+  while (!change_critical(count, ChangeLevel::kCertain)) ++count;
+  return count;
+}
+
 Json changes_json(const SiteState& state) {
   constexpr std::size_t kEarlier = 100;
   const std::uint64_t newest = newest_time(state);
@@ -80,8 +88,13 @@ Json changes_json(const SiteState& state) {
                          {"machine", machine_of(one)},
                          {"run", *one.suspected}});
   }
+  const std::size_t needed = needed_values();
+  const auto too_short = std::ranges::count_if(
+      state.series, [needed](const SiteSeries& one) { return one.mark.values < needed; });
   return {{"up_to", newest},
           {"series", state.series.size()},
+          {"needed", needed},
+          {"too_short", too_short},
           {"recent", std::move(recent)},
           {"earlier", std::move(earlier)},
           {"earlier_count", earlier_count},
@@ -107,7 +120,7 @@ Json machine_json(const SiteState& state, std::size_t first, std::size_t end) {
     columns["spark"].push_back(one.spark);
     columns["change"].push_back(one.changes.empty() ? Json(nullptr) : change_json(one, one.changes.back()));
   }
-  return {{"count", end - first}, {"series", std::move(columns)}};
+  return {{"count", end - first}, {"needed", needed_values()}, {"series", std::move(columns)}};
 }
 
 /// Limits on the size of a page.
@@ -274,13 +287,15 @@ std::string entry(const ChangeOfSeries& one) {
 /// The first page: recent changes, then all series by machine. Data of its sections:
 ///
 /// changes (assets/sections/changes.js)
-///     {"up_to": seconds since 1970 of the newest value, "series": count, "recent", "earlier": [change,
-///      newest first], "earlier_count": total, "suspected": [{"series", "href", "machine", "run"}]}
+///     {"up_to": seconds since 1970 of the newest value, "series": count, "needed": fewest values that can
+///      show a change, "too_short": series with fewer, "recent", "earlier": [change, newest first],
+///      "earlier_count": total, "suspected": [{"series", "href", "machine", "run"}]}
 ///     A change: "series" (name and metric), "href", "machine", "run", "time", "commit", "since" (values from
 ///     it on), "drifts", "ratio", "low", "high" (after to before; null: from 0), "worse" (null: unknown).
 /// machine (assets/sections/machine.js), one for each
-///     {"count", "series": {COLUMN: [one of each]}}: "name", "metric", "href", "unit", "level", "low",
-///     "high", "values", "last_time", "spark" (medians of parts, in order), "change" (as above, or null).
+///     {"count", "needed" (as above), "series": {COLUMN: [one of each]}}: "name", "metric", "href", "unit",
+///     "level", "low", "high", "values", "last_time", "spark" (medians of parts, in order), "change" (as
+///     above, or null).
 Page site_index(const SiteState& state) {
   Page page{"Performance over time", "", {}};
   page.feed = "feed.xml";

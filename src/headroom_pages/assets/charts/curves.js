@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines with dashed references. Data: {series: [{name, points: [{x, y, low, high}], reference: [{x, y}]}], x: {title, unit, log},
+// Lines with dashed references; fewer than three points have no line between them. Data: {series: [{name, points: [{x, y, low, high}], reference: [{x, y}]}], x: {title, unit, log},
 // y: {title, unit, log, domain}, reference: meaning of the dashed lines}.
 (function () {
   "use strict";
@@ -31,8 +31,10 @@
   function draw_series(svg, data, one, palette, x, y) {
     const line = d3.line().x((point) => x(point.x)).y((point) => y(point.y));
     const tone = palette.tone(one.name);
-    if ((one.reference || []).length > 0) svg.append("path").attr("class", `reference line ${tone}`).attr("d", line(one.reference));
-    svg.append("path").attr("class", `line ${tone}`).attr("d", line(one.points));
+    const reference = one.reference || [];
+    if (reference.length > 2) svg.append("path").attr("class", `reference line ${tone}`).attr("d", line(reference));
+    else for (const point of reference) axes.segment(svg, `reference line ${tone}`, [x(point.x) - 9, y(point.y)], [x(point.x) + 9, y(point.y)]);
+    if (one.points.length > 2) svg.append("path").attr("class", `line ${tone}`).attr("d", line(one.points));
     for (const point of one.points) {
       const group = axes.mark(svg, sentence(data, one, point));
       if (typeof point.low === "number") {

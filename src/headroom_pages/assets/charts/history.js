@@ -106,13 +106,15 @@
     }),
   };
 
+  // Fewer than three values are dots without a line.
   headroom.sparkline = function (values, tone) {
-    if (values.length < 2) return null;
+    if (values.length === 0) return null;
     const svg = d3.create("svg").attr("class", "spark").attr("viewBox", "0 0 120 20").attr("aria-hidden", "true");
     const [least, most] = d3.extent(values);
-    const x = d3.scaleLinear().domain([0, values.length - 1]).range([2, 116]);
+    const x = d3.scaleLinear().domain([0, Math.max(1, values.length - 1)]).range([3, 116]);
     const y = d3.scaleLinear().domain(least < most ? [least, most] : [least - 1, most + 1]).range([17, 3]);
-    svg.append("path").attr("class", "spark-line").attr("d", d3.line().x((_, i) => x(i)).y((one) => y(one))(values));
+    if (values.length > 2) svg.append("path").attr("class", "spark-line").attr("d", d3.line().x((_, i) => x(i)).y((one) => y(one))(values));
+    else svg.append("circle").attr("class", "spark-end").attr("cx", x(0)).attr("cy", y(values[0])).attr("r", 2);
     svg.append("circle").attr("class", "spark-end " + (tone || "")).attr("cx", x(values.length - 1)).attr("cy", y(values[values.length - 1])).attr("r", 2);
     return svg.node();
   };

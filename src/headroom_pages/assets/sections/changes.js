@@ -15,15 +15,19 @@
   const verdict = (change) => change.ratio === null ? "" : change.worse === null ? " changed" : change.worse ? " worse" : " better";
   const counted = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
+  // A sentence, and one about series that are too short, or null.
   function answer(data) {
-    if (data.series === 0) return "No series has a value yet.";
+    if (data.series === 0) return ["No series has a value yet."];
     const when = data.up_to > 0 ? ` in the week up to ${headroom.when(data.up_to)}` : "";
     const touched = new Set(data.recent.map((change) => change.href)).size;
-    if (touched === 0) return `No change beyond noise${when}.`;
+    if (data.too_short === data.series && touched === 0)
+      return [`Too early to tell: none of ${data.series} series has the ${data.needed} values needed to tell a change from noise.`];
+    const short = data.too_short > 0 ? `Too early to tell for ${data.too_short} of ${data.series} series, with fewer than ${data.needed} values.` : null;
+    if (touched === 0) return [`No change beyond noise${when}.`, short];
     const worse = data.recent.filter((change) => change.ratio !== null && change.worse).length;
     const unknown = data.recent.filter((change) => change.worse === null).length, better = data.recent.length - worse - unknown;
     const parts = [worse && `${worse} worse`, better && `${better} better`, unknown && `${unknown} changed`].filter(Boolean);
-    return `${touched} of ${data.series} series changed${when}: ${parts.join(", ")}.`;
+    return [`${touched} of ${data.series} series changed${when}: ${parts.join(", ")}.`, short];
   }
 
   function changes_table(label, changes) {
@@ -48,7 +52,7 @@
 
   headroom.sections.changes = function (box, data) {
     headroom.append(box, [
-      element("div", { class: "answers" }, element("p", { class: "lead" }, answer(data))),
+      element("div", { class: "answers" }, answer(data).map((line, i) => line && element("p", { class: i === 0 ? "lead" : null }, line))),
       data.recent.length > 0 && changes_table("recent changes", data.recent),
       data.suspected.length > 0 && element("details", { class: "more" },
         element("summary", {}, `${counted(data.suspected.length, "series").replace("seriess", "series")} possibly changed, too few values yet`),

@@ -2,7 +2,7 @@
 // Data: headroom_pages/sections.h.
 (function () {
   "use strict";
-  const { axes, element, numbers, ratios } = headroom;
+  const { element, numbers, ratios } = headroom;
   const kMostRows = 40;
   const kVerdicts = ["regression", "improvement", "changed", "same", "inconclusive", "failed", "not compared"];
 
@@ -29,21 +29,23 @@
       numbers.element(test.mean.ratio, test.mean.ratio.toFixed(3)), ` x the baseline${interval}`);
   }
 
-  function picture(row, scale) {
+  function picture(row, chart) {
     if (typeof row.ratio !== "number") return null;
-    const svg = d3.create("svg").attr("class", "share").attr("viewBox", "0 0 120 16").attr("aria-hidden", "true");
-    const tone = ratios.tone(row.verdict), [low, high] = [1 - row.margin, 1 + row.margin].map(scale.within);
-    svg.append("rect").attr("class", "margin").attr("x", low).attr("width", Math.max(1, high - low)).attr("y", 0).attr("height", 16);
-    axes.segment(svg, "one", [scale(1), 0], [scale(1), 16]);
-    if (typeof row.low === "number") axes.segment(svg, "whisker " + tone, [scale.within(row.low), 8], [scale.within(row.high), 8]);
-    const mark = svg.append("g").attr("class", ratios.is_hollow(row.verdict) ? "hollow" : "");
-    mark.append("path").attr("class", `fill stroke ${tone}`).attr("transform", `translate(${scale.within(row.ratio)},8)`)
-      .attr("d", d3.symbol().type(d3.symbolCircle).size(36)());
+    const svg = chart.row(), tone = ratios.tone(row.verdict);
+    chart.band(svg, "margin", 1 - row.margin, 1 + row.margin);
+    chart.line(svg, "one", 1);
+    if (typeof row.low === "number") chart.span(svg, "whisker " + tone, row.low, row.high);
+    chart.mark(svg, tone, d3.symbol().type(d3.symbolCircle).size(36)(), row.ratio, ratios.is_hollow(row.verdict));
     return svg.node();
   }
 
+  const kKey = [["dot", "candidate / baseline"], ["hollow", "inconclusive"], ["whisker", "95 % interval"], ["margin", "margin: counts as the same"], ["one", "no change"]];
+  const reason_of = (row, data) => row.problem || (typeof row.reason === "number" ? data.texts[row.reason] : null);
+  const samples_of = (row) => row.paired ? numbers.element(row.n, `${row.n} pairs`) : [numbers.element(row.n, String(row.n)), " unpaired"];
+
   function columns_of(rows, data) {
-    const scale = ratios.scale(rows.filter((row) => typeof row.ratio === "number"), [2, 118]);
+    const chart = headroom.row_chart(ratios.scale(rows.filter((row) => typeof row.ratio === "number"), [0, 100]), [1],
+      (ratio, is_last) => Number(ratio.toPrecision(3)) + (is_last ? " x" : ""));
     const value = (key) => (row) => typeof row[key] === "number" ? numbers.element(row[key], numbers.value(row[key], row.unit)) : "";
     const all = [
       { title: "case", name: "case", show: (row) => row.case, sort: (row) => row.case },
@@ -55,9 +57,10 @@
       { title: "ratio", number: true, first: -1, show: (row) => typeof row.ratio === "number" ? numbers.element(row.ratio, ratios.text(row.ratio)) : "",
         sort: worsening, help: "worst first" },
       { title: "95 %", number: true, show: (row) => typeof row.ratio === "number" ? ratios.interval(row) : "", tone: () => "faint" },
-      { title: "", name: "picture", show: (row) => picture(row, scale) },
-      { title: "verdict", show: (row) => row.verdict, sort: (row) => kVerdicts.indexOf(row.verdict), tone: (row) => ratios.text_tone(row.verdict) },
-      { title: "pairs", number: true, show: (row) => numbers.element(row.n, String(row.n)), sort: (row) => row.n, tone: () => "faint" },
+      { title: "", name: "picture", head: () => chart.head(), show: (row) => picture(row, chart) },
+      { title: "verdict", name: "verdict", show: (row) => [element("span", { class: "word" }, row.verdict),
+        reason_of(row, data) && element("span", { class: "why" }, reason_of(row, data))], sort: (row) => kVerdicts.indexOf(row.verdict), tone: (row) => ratios.text_tone(row.verdict) },
+      { title: "samples", number: true, show: samples_of, sort: (row) => row.n, tone: () => "faint", help: "pairs of the same round, or samples of the smaller side" },
     ];
     const told = [];
     const columns = all.filter((column) => {
@@ -88,12 +91,13 @@
     const shown = seen.filter((row) => changed.includes(row));
     if (shown.length > 0) {
       box.append(headroom.figure("forest", { rows: shown.map((row) => ({ name: name_of(row) + (data.tests.length > 1 ? ` (${data.tests[row.test].label})` : ""),
-        ratio: row.ratio, low: row.low, high: row.high, margin: row.margin, verdict: row.verdict })) }, { title: "Ratios, worst first",
+        ratio: row.ratio, low: row.low, high: row.high, margin: row.margin, verdict: row.verdict, reason: reason_of(row, data) })) }, { title: "Ratios, worst first",
         note: seen.length > shown.length ? `The ${shown.length} of ${seen.length} that changed most.` : null }));
     }
     headroom.append(box, [told.length > 0 && element("p", { class: "told" }, told.join(" \u00b7 ")),
       headroom.table({ label: "comparisons", columns, rows, facets, text: (row) => [row.case, row.backend, row.metric, row.verdict].filter(Boolean).join(" "),
         open: (row) => details(row, data) }),
+      shown.length > 0 && headroom.chart_key(kKey.filter(([name]) => name !== "hollow" || rows.some((row) => ratios.is_hollow(row.verdict)))),
       data.shifts_of !== undefined && element("p", { class: "note" }, `Shift functions of ${data.shifts_of} changed cases only; headroom diff --shift --filter shows others.`),
       data.tests.map((test) => [left_over(data.baseline, test.only_baseline), left_over(test.label, test.only_test)])]);
   };

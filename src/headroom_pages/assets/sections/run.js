@@ -2,29 +2,29 @@
 // Data: headroom_pages/sections.h.
 (function () {
   "use strict";
-  const { axes, element, numbers } = headroom;
+  const { element, numbers } = headroom;
   const kMiddot = " · ";
+  const has = (number) => typeof number === "number";
   const kVerdicts = { ok: "good", missed: "bad", inconclusive: "" };
 
-  const share_scale = (rows) => {
+  function share_chart(rows) {
     const most = d3.max(rows, (row) => Math.min(row.share_high || row.share || 0, 2));
-    return d3.scaleLinear().domain([0, Math.max(1, most || 0)]).range([1, 119]);
-  };
+    return headroom.row_chart(d3.scaleLinear().domain([0, Math.max(1, most || 0)]), [0, 1, 0.5],
+      (share, is_last) => Math.round(share * 100) + (is_last ? " %" : ""));
+  }
 
-  // Whisker = interval, line = limit, tick = target.
-  function share_picture(row, scale, palette) {
-    if (row.share === null || row.share === undefined) return null;
-    const svg = d3.create("svg").attr("class", "share").attr("viewBox", "0 0 120 16").attr("aria-hidden", "true");
-    const place = (share) => scale(Math.max(0, Math.min(scale.domain()[1], share)));
-    axes.segment(svg, "track", [scale(0), 8], [scale(1), 8]);
-    axes.segment(svg, "limit", [scale(1), 1], [scale(1), 15]);
-    if (row.target_share) axes.segment(svg, "target", [place(row.target_share), 3], [place(row.target_share), 13]);
-    const tone = palette.tone(row.backend);
-    if (typeof row.share_low === "number") axes.segment(svg, "whisker " + tone, [place(row.share_low), 8], [place(row.share_high), 8]);
-    svg.append("path").attr("class", "fill " + tone).attr("transform", `translate(${place(row.share)},8)`)
-      .attr("d", palette.shape(row.backend, 36));
+  function share_picture(row, chart, palette) {
+    if (!has(row.share)) return null;
+    const svg = chart.row(), tone = palette.tone(row.backend);
+    chart.span(svg, "track", 0, 1);
+    chart.line(svg, "limit", 1);
+    if (row.target_share) chart.line(svg, "target", row.target_share, 2);
+    if (has(row.share_low)) chart.span(svg, "whisker " + tone, row.share_low, row.share_high);
+    chart.mark(svg, tone, palette.shape(row.backend, 36), row.share);
     return svg.node();
   }
+
+  const kKey = [["dot", "share of the limit"], ["whisker", "its 95 % interval"], ["target", "target"], ["limit", "the limit"]];
 
   const number_of = (value, text) => value === null || value === undefined ? "" : numbers.element(value, text);
 
@@ -33,10 +33,17 @@
     return number_of(row.time, numbers.value(row.time, row.time_unit));
   }
 
+  // As TargetVerdict of record/targets.h.
+  function undecided_reason(row) {
+    const [low, at] = row.target_share ? [row.share_low, row.share] : [row.low ?? row.time_low, row.share];
+    if (!has(low)) return "no interval";
+    return at > 1 ? "above its limit" : "the interval contains the target";
+  }
+
   function target_of(row) {
     if (!row.verdict) return "";
     const wanted = row.target_share ? numbers.percent(row.target_share) : numbers.value(row.target, row.unit || row.time_unit);
-    return `${wanted} ${row.verdict}`;
+    return [`${wanted} ${row.verdict}`, row.verdict === "inconclusive" && element("span", { class: "why" }, undecided_reason(row))];
   }
 
   const spread_of = (row) => typeof row.time === "number" ? numbers.spread(row.time, row.time_low, row.time_high, row.time_unit)
@@ -45,7 +52,7 @@
   const order_of_verdict = { missed: 0, inconclusive: 1, ok: 2 };
 
   function all_columns(rows, palette) {
-    const scale = share_scale(rows);
+    const chart = share_chart(rows);
     return [
       { title: "case", name: "case", show: (row) => row.case, sort: (row) => row.case },
       { title: "backend", show: (row) => row.backend && element("span", { class: "backend" }, headroom.swatch(palette, row.backend), row.backend),
@@ -59,8 +66,8 @@
       { title: "metric", number: true, first: -1, show: (row) => number_of(row.value, numbers.value(row.value, row.unit)), sort: (row) => row.value },
       { title: "of limit", number: true, show: (row) => number_of(row.share, numbers.share(row.share, row.share_low, row.share_high)),
         sort: (row) => row.share },
-      { title: "", name: "picture", show: (row) => share_picture(row, scale, palette) },
-      { title: "target", number: true, show: target_of, sort: (row) => order_of_verdict[row.verdict],
+      { title: "", name: "picture", head: () => chart.head(), show: (row) => share_picture(row, chart, palette) },
+      { title: "target", name: "beside", number: true, show: target_of, sort: (row) => order_of_verdict[row.verdict],
         tone: (row) => row.verdict === "missed" ? "bad" : row.verdict === "ok" ? "good" : null },
       { title: "flags", show: (row) => row.marks, sort: (row) => row.marks, tone: () => "faint" },
     ];
@@ -99,6 +106,7 @@
       headroom.table({ label: "cases", columns, rows, text: (row) => [row.case, row.backend, row.dtype, row.outcome, row.verdict]
         .filter(Boolean).join(" "), facets: facets_of(rows),
         open: (row, table) => headroom.case_details({ row, rows, table, texts: data.texts, palette }) }),
+      columns.some((column) => column.name === "picture") && headroom.chart_key(kKey.filter(([name]) => name !== "target" || rows.some((row) => row.target_share))),
       data.marks.length > 0 && element("ul", { class: "legend" }, data.marks.map((line) => element("li", {}, line)))]);
     if (data.roofline) {
       box.append(headroom.figure("roofline", data.roofline, { title: "Roofline of this machine", palette,

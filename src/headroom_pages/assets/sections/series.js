@@ -31,20 +31,21 @@
     });
   }
 
-  function strip(processes, scale) {
-    const svg = d3.create("svg").attr("class", "strip").attr("viewBox", "0 0 160 16").attr("aria-hidden", "true");
+  function strip(processes, chart) {
+    const svg = chart.row();
     processes.forEach((values, i) => values.forEach((value) => {
-      svg.append("circle").attr("class", `fill mark-${i % 7}`).attr("cx", scale(value)).attr("cy", 8).attr("r", 2);
+      svg.append("circle").attr("class", `fill sample mark-${i % 7}`).attr("cx", chart.place(value)).attr("cy", 8).attr("r", 2);
     }));
     return svg.node();
   }
 
   // Clamps distant samples, so that the rest keeps its resolution.
-  function strip_scale(samples) {
+  function strip_chart(samples, unit) {
     const all = samples.flatMap((one) => one.processes.flat()).sort((a, b) => a - b);
     if (all.length === 0) return null;
     const least = all[Math.floor((all.length - 1) * 0.01)], most = all[Math.ceil((all.length - 1) * 0.99)];
-    return d3.scaleLinear().domain(least < most ? [least, most] : [least - 1, most + 1]).range([4, 156]).clamp(true);
+    const scale = d3.scaleLinear().domain(least < most ? [least, most] : [least - 1, most + 1]);
+    return headroom.row_chart(scale, [], (value, is_last) => is_last ? numbers.exact(Number(value.toPrecision(4)), unit).replace(/\.?0+ /, " ") : String(Number(value.toPrecision(4))));
   }
 
   function samples_text(row, unit) {
@@ -57,7 +58,7 @@
   }
 
   function samples_table(data) {
-    const rows = data.samples.map((one, index) => ({ ...one, index })), scale = strip_scale(rows);
+    const rows = data.samples.map((one, index) => ({ ...one, index })), chart = strip_chart(rows, data.unit);
     return headroom.table({
       label: "values", rows, text: (row) => `@${row.run} ${row.commit}`, open: (row) => samples_text(row, data.unit),
       columns: [
@@ -66,8 +67,8 @@
         { title: "value", number: true, show: (row) => number(row.value, data.unit), sort: (row) => row.value },
         { title: "95 %", number: true, show: (row) => range(row, data.unit), tone: () => "faint" },
         { title: "samples", number: true, show: (row) => row.problem ? "damaged" : String(row.count), tone: (row) => row.problem ? "bad" : "faint" },
-        { title: "", name: "picture", show: (row) => row.count > 0 && scale && strip(row.processes, scale) },
-      ],
+        chart && { title: "", name: "picture", head: () => chart.head(), show: (row) => row.count > 0 && strip(row.processes, chart) },
+      ].filter(Boolean),
     });
   }
 

@@ -13,15 +13,44 @@
     return numbers.element(value, unit === "share" ? numbers.percent(value) : shown);
   }
 
+  // "kernel_below_roof" is "Kernel below roof".
+  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+  const title_of = (finding) => `${capital(finding.kind.replace(/_/g, " "))}: ${gain_text(finding)}`;
+
   function gain_text(finding) {
     const of = finding.step === null ? "of the trace" : "a step";
     return `${numbers.time_ns(finding.recoverable_ns)} ${of} (${numbers.percent(finding.share)})`;
   }
 
+  const flops_text = (rate) => {
+    const units = ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"];
+    const place = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(rate) / 3)));
+    return `${numbers.number(rate / Math.pow(1000, place))} ${units[place]}`;
+  };
+
+  function key_numbers(key, ranks) {
+    if (key === null) return null;
+    const of_ranks = ranks > 1 ? `, mean of ${ranks} ranks` : "";
+    const share = (value) => value === null ? "unknown" : numbers.element(value, numbers.percent(value));
+    const known = key.achieved;
+    const items = [
+      [key.steps > 0 ? "step" : "trace", numbers.element(key.step_ns, numbers.time_ns(key.step_ns)),
+        (key.steps > 0 ? `${key.steps} step${key.steps === 1 ? "" : "s"}` : "no steps marked") + of_ranks],
+      ["GPU busy", share(key.busy), `of the ${key.steps > 0 ? "step" : "trace"}`],
+      ["exposed communication", share(key.exposed_communication), "communication without compute"],
+      known && ["achieved", numbers.element(known.flops_per_second, flops_text(known.flops_per_second)),
+        `in operators of known cost: ${numbers.percent(known.covered)} of GPU time`],
+      key.first_three_ns !== null && ["could be saved", numbers.element(key.first_three_ns, numbers.time_ns(key.first_three_ns)),
+        `${numbers.percent(key.first_three_ns / key.step_ns)}, by the first findings`],
+    ];
+    return element("dl", { class: "key", "aria-label": "key numbers" }, items.filter(Boolean).map(([name, value, note]) =>
+      element("div", {}, element("dt", {}, name), element("dd", {}, value), element("dd", { class: "why" }, note))));
+  }
+
   function findings_list(findings, go) {
     const item = (finding, i) => element("li", {}, element("p", { class: i === 0 ? "lead" : "finding" },
       finding.mark ? element("button", { type: "button", class: "go", title: "show in the timeline",
-        click: () => go(finding.mark) }, `${finding.kind}: ${gain_text(finding)}`) : `${finding.kind}: ${gain_text(finding)}`),
+        click: () => go(finding.mark) }, title_of(finding)) : title_of(finding)),
       finding.where && element("p", {}, finding.where), element("p", { class: "note" }, finding.evidence),
       element("p", { class: "fix" }, finding.fix));
     return element("ol", { class: "findings", "aria-label": "what to fix first" }, findings.map(item));
@@ -31,7 +60,8 @@
     const cell = (value, i) => columns[i].unit ? element("td", { class: "number" }, cell_of(value, columns[i].unit))
       : element("td", { class: columns[i].title === "name" ? "name" : null, title: value }, element("span", {}, value));
     const heads = columns.map((column) => ({ title: column.title, number: column.unit }));
-    return element("figure", {}, element("figcaption", {}, title), headroom.plain_table(title, heads, rows, cell));
+    const kind = columns.some((column) => column.title === "name") ? "named" : "";
+    return element("figure", {}, element("figcaption", {}, capital(title)), headroom.plain_table(capital(title), heads, rows, cell, kind));
   }
 
   function longest_slices(timeline) {
@@ -66,7 +96,7 @@
         element("td", {}, (timeline.model.ranks.length > 1 ? `rank ${slice.row.rank.rank}, ` : "") + slice.row.title)];
       };
       const heads = ["name", "duration", "start", "events", "track"].map((title, i) => ({ title, number: i > 0 && i < 4 }));
-      details.append(headroom.plain_table("the longest slices", heads, longest_slices(timeline).map(cells_of), (cell) => cell, "longest"));
+      details.append(headroom.plain_table("the longest slices", heads, longest_slices(timeline).map(cells_of), (cell) => cell, "longest named"));
     });
     return details;
   }
@@ -117,7 +147,7 @@
 
   function marks_of(findings) {
     for (const finding of findings)
-      finding.mark = finding.at === null ? null : { time: finding.at, rank: finding.rank, text: `${finding.kind}: ${gain_text(finding)}` };
+      finding.mark = finding.at === null ? null : { time: finding.at, rank: finding.rank, text: title_of(finding) };
     return findings.map((finding) => finding.mark).filter(Boolean);
   }
 
@@ -125,6 +155,8 @@
     const timeline = headroom.timeline(data.timeline, marks_of(data.findings));
     const lines = [...limit_notes(timeline.model), ...data.notes];
     headroom.append(box, [
+      key_numbers(data.key, timeline.model.ranks.length),
+      data.doubts.map((doubt) => element("p", { class: "bad" }, doubt)),
       data.findings.length > 0 ? findings_list(data.findings, (mark) => timeline.go_to(mark))
         : element("div", { class: "answers" }, data.answer.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
       timeline.node, longest_table(timeline), flames(timeline.model), data.tables.map(data_table),

@@ -62,6 +62,46 @@
     }
   }
 
+  // How much of the time at least one of `tracks` has a slice; a block counts as evenly busy.
+  class Busy {
+    constructor(tracks) {
+      const edges = [];
+      for (const lane of tracks.flatMap((track) => track.lanes)) {
+        for (let i = 0; i < lane.size; ++i) {
+          const share = Math.min(1, lane.busy(i) / Math.max(lane.duration(i), 1));
+          if (lane.duration(i) > 0) edges.push([lane.start[i], share], [lane.end[i], -share]);
+        }
+      }
+      edges.sort((a, b) => a[0] - b[0]);
+      this.time = new Float64Array(edges.length);
+      this.before = new Float64Array(edges.length); // busy time before time[i]
+      this.level = new Float64Array(edges.length); // share from time[i] on
+      let sum = 0;
+      edges.forEach(([time, share], i) => {
+        this.time[i] = time;
+        this.before[i] = i === 0 ? 0 : this.before[i - 1] + (time - this.time[i - 1]) * this.level[i - 1];
+        sum += share;
+        this.level[i] = Math.min(1, Math.max(0, sum));
+        if (this.level[i] < 1e-9) this.level[i] = sum = 0; // no rounding errors add up
+      });
+    }
+
+    until(time) {
+      const i = first_above(this.time, time, 0) - 1;
+      return i < 0 ? 0 : this.before[i] + (time - this.time[i]) * this.level[i];
+    }
+
+    // 0 to 1.
+    share(from, to) { return Math.min(1, Math.max(0, (this.until(to) - this.until(from)) / (to - from))); }
+  }
+
+  // The devices of a rank that have streams: [{device, busy}].
+  function busy_devices(tracks) {
+    const streams = tracks.filter((track) => track.kind === "stream");
+    return Array.from(new Set(streams.map((track) => track.device)), (device) =>
+      ({ device, busy: new Busy(streams.filter((track) => track.device === device)) }));
+  }
+
   // Minimum and maximum of each bucket in which the value changes.
   class Counter {
     constructor({ kind, name, device, start_ns, bucket_ns, at, least, most, last }) {
@@ -92,11 +132,12 @@
     }
   }
 
-  // {names, name_kinds, kinds, length, ranks: [{rank, tracks: [{kind, name, device, lanes}], counters}]}
+  // {names, name_kinds, kinds, length, ranks: [{rank, tracks: [{kind, name, device, lanes}], counters, devices: [{device, busy}]}]}
   headroom.decode_timeline = function (data) {
-    const ranks = data.ranks.map((rank) => ({ ...rank,
-      tracks: rank.tracks.map((track) => ({ ...track, lanes: track.lanes.map((lane) => new Lane(lane)) })),
-      counters: rank.counters.map((counter) => new Counter(counter)) }));
+    const ranks = data.ranks.map((rank) => {
+      const tracks = rank.tracks.map((track) => ({ ...track, lanes: track.lanes.map((lane) => new Lane(lane)) }));
+      return { ...rank, tracks, counters: rank.counters.map((counter) => new Counter(counter)), devices: busy_devices(tracks) };
+    });
     return { ...data, ranks, length: data.length_ns };
   };
 })();

@@ -2,7 +2,7 @@
 // A frame costs at most one look-up per pixel of each visible lane, for any number of slices.
 (function () {
   "use strict";
-  const kShades = 3, kAlphas = 6, kAxis = 24;
+  const kShades = 3, kShade = 0.12, kAlphas = 6, kAxis = 24;
   const kTickUnits = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
   // Distinct for ticks `step` apart.
@@ -16,14 +16,18 @@
     return d3.rgb(part(a.r, b.r), part(a.g, b.g), part(a.b, b.b));
   }
 
-  const is_bright = (colour) => 0.299 * colour.r + 0.587 * colour.g + 0.114 * colour.b > 140;
+  // Whether black is easier to read on it than white (WCAG's relative luminance).
+  function is_bright(colour) {
+    const linear = (part) => part <= 10 ? part / 3294.6 : Math.pow((part / 255 + 0.055) / 1.055, 2.4);
+    return 0.2126 * linear(colour.r) + 0.7152 * linear(colour.g) + 0.0722 * linear(colour.b) > 0.179;
+  }
 
   function read_theme(element, kinds) {
     const style = getComputedStyle(element), value = (name) => style.getPropertyValue(name).trim();
     const theme = { ink: value("--ink"), faint: value("--faint"), rule: value("--rule"), paper: value("--paper"), band: value("--band"),
       focus: value("--focus"), font: `11px ${style.fontFamily}` };
     theme.fills = kinds.map((kind) => Array.from({ length: kShades }, (_, i) => {
-      const colour = mixed(value(`--kind-${kind}`), theme.paper, i * 0.18);
+      const colour = mixed(value(`--kind-${kind}`), theme.paper, i * kShade);
       return { solid: colour.formatHex ? colour.formatHex() : colour.hex(), text: is_bright(colour) ? "#000" : "#fff" };
     }));
     return theme;
@@ -82,6 +86,7 @@
 
     draw_row(row, y) {
       if (row.header) return void this.rule(y + row.height - 2);
+      if (row.busy) return void (row.open && this.draw_busy(row.busy, y, row));
       if (row.counter) return void (row.open && this.draw_counter(row.counter, y, row));
       const lanes = row.open ? row.track.lanes : row.track.lanes.slice(0, 1);
       lanes.forEach((lane, i) => {
@@ -193,6 +198,18 @@
       this.context.strokeStyle = this.theme.ink;
       this.context.lineWidth = 2;
       this.context.strokeRect(x - 1, y, Math.max(end - x, 1) + 2, height);
+    }
+
+    // From 0 to 100 % of each pixel's time.
+    draw_busy(busy, y, row) {
+      const { context, theme } = this, height = row.height - (row.top - row.y) - 5;
+      context.fillStyle = theme.rule;
+      for (const share of [0, 0.5, 1]) context.fillRect(this.state.left, Math.round(y + height * (1 - share)), this.width - this.state.left, 1);
+      context.fillStyle = theme.faint;
+      for (let x = this.state.left; x < this.width; ++x) {
+        const tall = height * busy.share(this.time(x), this.time(x + 1));
+        if (tall > 0) context.fillRect(x, y + height - tall, 1, tall);
+      }
     }
 
     draw_counter(counter, y, row) {

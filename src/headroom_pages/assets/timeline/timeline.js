@@ -87,15 +87,16 @@
     return parts;
   }
 
-  function title_of({ track, counter }) {
+  function title_of({ track, counter, busy, device }) {
+    if (busy) return device >= 0 ? `GPU ${device} busy, 0 to 100 %` : "GPU busy, 0 to 100 %";
     if (counter) return counter.kind === "queue" ? `queue of ${counter.name}` : `${counter.name} ${counter.kind}`;
     return track.device >= 0 ? `device ${track.device}, ${track.name}` : track.name;
   }
 
-  // [{rank} or {rank, track, lanes} or {rank, counter}, each with title, open, y, height, top: of the first lane]
+  // [{rank} or {rank, busy} or {rank, track, lanes} or {rank, counter}, each with title, open, y, height, top: of the first lane]
   function rows_of(model) {
     return model.ranks.flatMap((rank) => {
-      const parts = ordered(rank).map((part) => ({ rank, ...part, title: title_of(part), open: true }));
+      const parts = [...rank.devices, ...ordered(rank)].map((part) => ({ rank, ...part, title: title_of(part), open: true }));
       return model.ranks.length > 1 ? [{ rank, header: true, title: `rank ${rank.rank}`, open: true }, ...parts] : parts;
     });
   }
@@ -111,7 +112,7 @@
       row.lane_height = kLane;
       if (row.hidden) row.height = 0;
       else if (row.header) row.height = kRank;
-      else if (row.counter) row.height = strip + (row.open ? kCounter : has_label_column ? kLeast : 0) + kGap;
+      else if (row.counter || row.busy) row.height = strip + (row.open ? kCounter : has_label_column ? kLeast : 0) + kGap;
       else row.height = strip + Math.max(kLane * (row.open ? row.track.lanes.length : 1), has_label_column ? kLeast - kGap : 0) + kGap;
       row.top = y + strip;
       y += row.height;
@@ -207,7 +208,7 @@
 
     label(row) {
       const hint = row.track ? `${row.title}: ${counted(row.track.events, "event")}, ${numbers.time_ns(row.track.busy_ns)} in total`
-        : row.counter ? `${row.title}: up to ${this.value_text(row.counter, row.counter.top)}` : `${row.title}: ${row.rank.file}`;
+        : row.busy ? `${row.title} of the time` : row.counter ? `${row.title}: up to ${this.value_text(row.counter, row.counter.top)}` : `${row.title}: ${row.rank.file}`;
       row.label = element("button", { type: "button", class: row.header ? "timeline-rank" : "timeline-label", title: hint,
         "aria-expanded": "true", click: () => this.toggle(row) }, element("span", {}, row.title),
         row.counter && `, max ${this.value_text(row.counter, row.counter.top)}`);
@@ -339,11 +340,21 @@
       return index < 0 ? null : { row, lane: depth, index };
     }
 
+    // Of the pixels around `x`, or null.
+    busy_text(x, y) {
+      const place = y + this.scroller.scrollTop - kAxis;
+      const row = y >= kAxis && this.rows.find((one) => one.busy && !one.hidden && place >= one.top && place < one.y + one.height);
+      if (!row || x < this.left) return null;
+      const from = this.painter.time(x - 4), to = this.painter.time(x + 4);
+      return `GPU busy ${numbers.percent(row.busy.share(from, to))} of ${numbers.time_ns(to - from)}`;
+    }
+
     show_tip(event) {
       const slice = this.slice_at(event.offsetX, event.offsetY);
-      this.tip.hidden = !slice;
-      if (!slice) return;
-      this.tip.textContent = this.text_of(slice);
+      const text = slice ? this.text_of(slice) : this.busy_text(event.offsetX, event.offsetY);
+      this.tip.hidden = !text;
+      if (!text) return;
+      this.tip.textContent = text;
       const room = this.frame.clientWidth - this.tip.offsetWidth;
       this.tip.style.left = clamp(event.offsetX + 12, 0, Math.max(room, 0)) + "px";
       this.tip.style.top = clamp(event.offsetY + 16, 0, this.painter.height) + "px";
