@@ -77,8 +77,9 @@ wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner
 	$(call configure,wheel)
 	$(call build_tree,build/wheel) --target headroom_wheel
 
-docs: ## Render docs/ as a site with search, in build/docs
+docs: programs ## Render docs/ as a site with search and sample pages, in build/docs
 	@tools/setup.sh docs
+	$(call build_tree,$(BUILD)) --target headroom_pages_program
 	mkdocs build --quiet --strict
 
 install: build ## Install under PREFIX (default /usr/local); DESTDIR is honoured

@@ -165,10 +165,10 @@ class Page:
         entries = [event["entry"]["text"] for event in self.events("Log.entryAdded") if event["entry"]["level"] == "error"]
         return exceptions + logged + entries
 
-    def screenshot(self, path):
-        """Saves the whole page as PNG."""
+    def screenshot(self, path, height=None):
+        """Saves the page as PNG, or its first pixels."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1}
         image = self.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
         with open(path, "wb") as file:
             file.write(base64.b64decode(image["data"]))

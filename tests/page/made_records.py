@@ -83,3 +83,15 @@ def made_run(cases=8, processes=3, each=20, seed=1):
         records += records_of_case(rng, name, {size: 1024 << (i // 4 % 20), "dtype": "bf16", **({"part": i // 80} if cases > 80 else {})}, backend,
                                    time_us, processes, each, modes=i == cases - 1, flop_per_byte=1.0 if name == "gemv" else 0.25)
     return {"headroom": {"schema": 3, "version": "0.1.0"}, "environments": [ENVIRONMENT], "records": records}
+
+
+def made_pair():
+    """Two runs: in the second the first case takes 1.08 times as long, the fourth 0.93 times, and the last is new."""
+    new = made_run(cases=10, seed=5)
+    new["environments"] = [{**new["environments"][0], "governor": "powersave"}]
+    for first, factor in ((0, 1.08), (9, 0.93)):
+        for record in new["records"][first:first + 3]:
+            rate = factor if record["metric"]["name"] == "latency" else 1 / factor
+            for process in record["samples"]:
+                process["values"] = [value * rate for value in process["values"]]
+    return made_run(cases=8), new

@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+from made_records import made_pair
 from page_test_case import PageTest, headroom, made_run, main
 
 HOSTILE = ["<script>window.hostile = 1</script>", "</script><script>window.hostile = 2</script>", "<!--<script>", "a\u2028b\u2029c",
@@ -113,6 +114,64 @@ class ReportTest(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('main img, main b, main script').length"), 0)
         self.assert_fits(page, "hostile")
 
+    def test_titles_are_in_words(self):
+        one, other = self.write(made_run(cases=2)), self.write(made_run(cases=2, seed=2), "other.json")
+        for arguments, title in (((one,), "Benchmark results of records.json"), ((one, other), "Benchmark results of records.json and other.json"),
+                                 (("--diff", one, other), "other.json compared with records.json"), ((one, "--title", "nightly"), "nightly")):
+            page = self.open(self.report(*arguments))
+            self.assertEqual(page.value("[document.title, document.querySelector('h1').textContent]"), [title, title])
+
+    def test_the_column_of_dots_has_a_scale_and_a_legend(self):
+        content = made_run(cases=8)
+        page = self.open(self.report(self.write(content)))
+        shares = [record["limit"]["fraction"] for record in content["records"][1::3]]
+        centre = "(one) => { const box = one.getBoundingClientRect(); return box.x + box.width / 2; }"
+        for width in (1280, 390):
+            page.resize(width)
+            page.settle()
+            self.assertEqual(page.value("Array.from(document.querySelectorAll('th.picture text'), (one) => one.textContent)"), ["0", "50", "100 %"])
+            zero, half, limit = page.value(f"Array.from(document.querySelectorAll('th.picture .tick'), {centre})")
+            self.assertAlmostEqual(half, (zero + limit) / 2, delta=0.5)
+            places = page.value(f"Array.from(document.querySelectorAll('td.picture .fill'), {centre})")
+            for place, share in zip(places, shares, strict=True):
+                self.assertAlmostEqual((place - zero) / (limit - zero), share, delta=1 / (limit - zero))
+        legend = page.value("document.querySelector('.chart-key').textContent")
+        for words in ("share of the limit", "95 % interval", "target", "the limit"):
+            self.assertIn(words, legend)
+
+    def test_narrow_rows_are_blocks_that_are_sorted_by_a_menu(self):
+        page = self.open(self.report(self.write(made_run(cases=8))), width=390)
+        heads = "Array.from(document.querySelectorAll('.cases th'), (one) => one.offsetWidth > 0 ? one.className : null).filter((one) => one !== null)"
+        self.assertEqual(page.value(heads), ["picture"])
+        rows = page.value("""Array.from(document.querySelectorAll('.cases > tbody > tr'), (row) => Array.from(row.cells, (cell) => {
+            const box = cell.getBoundingClientRect(); return [Math.round(box.left), Math.round(box.right), box.height > 0]; }))""")
+        for cells in rows:
+            for left, right, is_shown in cells:
+                self.assertTrue(is_shown and left >= 0 and right <= 390, cells)
+            self.assertLessEqual(len({left for left, _, _ in cells}), 3, cells)  # columns that stand below each other
+        self.assertLess(page.value("document.querySelector('.cases > tbody > tr').offsetHeight"), 180)
+        pick = "((menu, i) => { menu.selectedIndex = i; menu.dispatchEvent(new Event('change')); })(document.querySelector('.sorter'), %d)"
+        wanted = page.value("Array.from(document.querySelector('.sorter').options, (one) => one.textContent)").index("time")
+        page.value(pick % wanted)
+        times = [row[0] for row in page.value(CELLS)]
+        self.assertEqual(times, sorted(times, reverse=True))
+
+    def test_the_reason_of_an_inconclusive_target_is_there(self):
+        content = made_run(cases=2)
+        metric, limit = content["records"][1]["metric"], content["records"][1]["limit"]
+        metric["target_share"] = limit["fraction"]
+        metric["target"] = metric["value"]
+        page = self.open(self.report(self.write(content)))
+        self.assertIn("inconclusive", page.value("document.querySelector('td.beside').textContent"))
+        self.assertEqual(page.value("document.querySelector('td.beside .why').textContent"), "the interval contains the target")
+
+    def test_two_points_have_no_line(self):
+        page = self.open(self.report(self.write(made_run(cases=2))))
+        lines = """(count) => { const svg = d3.create('svg'), points = Array.from({ length: count }, (_, i) => ({ x: i + 1, y: 2 + i }));
+            headroom.charts.curves.draw(svg, { series: [{ name: 'a', points }], x: { title: '' }, y: { title: '' } }, { width: 600, height: 300 });
+            return [svg.selectAll('path.line').size(), svg.selectAll('.mark').size(), headroom.sparkline(points.map((one) => one.y)).querySelectorAll('path').length]; }"""
+        self.assertEqual([page.value(f"({lines})({count})") for count in (1, 2, 3)], [[0, 1, 0], [0, 2, 0], [1, 3, 1]])
+
     def test_keys_go_through_rows_and_marks(self):
         page = self.open(self.report(self.write(made_run(cases=4))))
         page.value("document.querySelector('.cases tbody .row-key').focus()")
@@ -188,15 +247,8 @@ class ReportTest(PageTest):
 
 class DiffTest(PageTest):
     def pair(self):
-        """Two runs: in the second the first case takes 1.08 times as long, the fourth 0.93 times, and the last is new."""
-        new = made_run(cases=10, seed=5)
-        new["environments"] = [{**new["environments"][0], "governor": "powersave"}]
-        for first, factor in ((0, 1.08), (9, 0.93)):
-            for record in new["records"][first:first + 3]:
-                rate = factor if record["metric"]["name"] == "latency" else 1 / factor
-                for process in record["samples"]:
-                    process["values"] = [value * rate for value in process["values"]]
-        return self.write(made_run(cases=8), "base.json"), self.write(new, "new.json")
+        base, new = made_pair()
+        return self.write(base, "base.json"), self.write(new, "new.json")
 
     def test_a_comparison_says_what_diff_says(self):
         base, new = self.pair()
@@ -220,6 +272,27 @@ class DiffTest(PageTest):
         deciles = page.value("Array.from(document.querySelectorAll('tr.opened tbody tr'), (row) => [0, 4].map((i) => Number(row.cells[i].firstChild.value)))")
         self.assertEqual(deciles, [[one["percentile"], one["ratio"]] for one in diff["comparisons"][0]["shift"]])
         self.assert_fits(page, "diff")
+
+    def test_reasons_and_pairs_are_there(self):
+        base, new = self.pair()
+        cells = "Array.from(document.querySelectorAll('.cases > tbody > tr'), (row) => [row.querySelector('.word').textContent, " \
+            "row.querySelector('.why')?.textContent ?? null, row.cells[row.cells.length - 1].textContent])"
+        page = self.open(self.report("--diff", base, new))
+        rows = page.value(cells)
+        self.assertEqual({why for verdict, why, _ in rows if verdict == "inconclusive"}, {"the interval crosses the margin"})
+        self.assertEqual({why for verdict, why, _ in rows if verdict != "inconclusive"}, {None})
+        self.assertEqual({samples for _, _, samples in rows}, {"54 pairs"})
+        self.assertIn("margin: counts as the same", page.value("document.querySelector('.chart-key').textContent"))
+        self.assertIn("1", page.value("Array.from(document.querySelectorAll('th.picture text'), (one) => one.textContent)"))
+        marks = page.value("Array.from(document.querySelectorAll('.forest .mark'), (mark) => mark.getAttribute('aria-label'))")
+        self.assertEqual(sum(mark.endswith("inconclusive: the interval crosses the margin") for mark in marks), 4)
+        # Of another session nothing is paired.
+        content = json.loads(new.read_text())
+        content["environments"][0]["session"] = "another"
+        rows = self.open(self.report("--diff", base, self.write(content, "apart.json"))).value(cells)
+        self.assertEqual({samples for _, _, samples in rows}, {"54 unpaired"})
+        for verdict, why, _ in rows:
+            self.assertEqual(why is not None, verdict == "inconclusive", rows)
 
     def test_what_cannot_be_compared_is_refused(self):
         base, new = self.pair()

@@ -51,6 +51,23 @@ class SiteTest(PageTest):
         self.assertEqual(page.value("document.title"), "gemv D=64 native cpu 2t latency")
         self.assertEqual(page.value("document.querySelector('nav a').href"), (self.made / "site" / "index.html").as_uri())
 
+    def test_series_that_are_too_short_are_not_called_unchanged(self):
+        page = self.open(self.made / "site" / "index.html")
+        self.assertEqual(page.value("document.querySelectorAll('.answers p')[1].textContent"),
+                         "Too early to tell for 2 of 4 series, with fewer than 14 values.")
+        last = """Array.from(document.querySelectorAll('section[data-kind=machine]'), (machine) => Array.from(machine.querySelectorAll('td'))
+            .filter((cell) => cell.dataset.title === 'last change').map((cell) => cell.textContent))"""
+        (changed, steady), short = page.value(last)
+        self.assertRegex(changed, r"^\+20")
+        self.assertEqual(steady, "none")
+        self.assertEqual(short, ["too early: 5 of 14 values"] * 2)
+        store, site = self.folder / "history.sqlite", self.folder / "site"
+        fill(self.folder, store, runs=5)
+        self.make(store, site)
+        page = self.open(site / "index.html")
+        self.assertEqual(page.value("document.querySelector('.answers').textContent"),
+                         "Too early to tell: none of 2 series has the 14 values needed to tell a change from noise.")
+
     def test_a_series_shows_the_values_of_the_history(self):
         page, series = self.open_series(), self.series()
         page.value("document.querySelector('figure[data-chart=history] details').open = true")

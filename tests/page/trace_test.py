@@ -57,6 +57,43 @@ class TraceTest(PageTest):
         durations = page.value("Array.from(document.querySelectorAll('.longest tbody tr'), (row) => Number(row.cells[1].firstChild.value))")
         self.assertEqual(durations, sorted((event["dur"] * 1000 for event in events), reverse=True))
 
+    KEY = """Object.fromEntries(Array.from(document.querySelectorAll('.key > div'), (one) =>
+        [one.querySelector('dt').textContent, Number(one.querySelector('data')?.value ?? NaN)]))"""
+
+    def test_key_numbers_are_those_of_the_trace(self):
+        events = loading_events()
+        for event in events:
+            if event["name"] == "aten::mm":
+                event["args"] = {"Input Dims": [[1024, 512], [512, 2048]], "Input type": ["float", "float"], "Concrete Inputs": ["", ""]}
+        page = self.trace_page(events)
+        self.assertEqual(page.value("document.querySelector('h1').textContent"), "Trace of trace.json")
+        key = page.value(self.KEY)
+        self.assertEqual(key["step"], 100e6)
+        self.assertAlmostEqual(key["GPU busy"], 0.3, places=6)
+        self.assertEqual(key["exposed communication"], 0)
+        self.assertAlmostEqual(key["achieved"] / (2 * 1024 * 512 * 2048 / 0.1), 1, places=6)
+        self.assertIn("21.5 GFLOP/s", page.value("document.querySelector('.key').textContent"))
+        top = page.value("document.querySelector('.key').getBoundingClientRect().bottom")
+        self.assertLess(top, page.value("document.querySelector('.findings').getBoundingClientRect().top"))
+        # Without shapes no operator has a known cost.
+        self.assertNotIn("achieved", self.trace_page(loading_events()).value(self.KEY))
+
+    def test_the_busy_share_stands_above_the_tracks(self):
+        # Streams overlap: [0, 30) and [20, 40) of each 100 us.
+        events = [kernel("a", 100 * i, 30, 2 * i + 1) for i in range(10)] + [kernel("b", 100 * i + 20, 20, 2 * i + 2, stream=8) for i in range(10)]
+        page = self.trace_page(events)
+        rows = page.value(f"{TIMELINE}.rows.map((row) => row.title)")
+        self.assertEqual(rows[0], "GPU 0 busy, 0 to 100 %")
+        share = f"(([from, to]) => {TIMELINE}.rows[0].busy.share(from, to))"
+        for (begin, end), expected in (((0, 1_000_000), 0.4), ((0, 30_000), 1), ((10_000, 60_000), 0.6), ((40_000, 100_000), 0), ((-50_000, 50_000), 0.4),
+                                       ((900_000, 2_000_000), 40 / 1100)):
+            self.assertAlmostEqual(page.value(f"{share}([{begin}, {end}])"), expected, places=9)
+        x, y = page.value(BOX)
+        at = page.value(f"{TIMELINE}.painter.x(15_000)")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + at, y=y + 40)
+        page.settle()
+        self.assertRegex(page.value("document.querySelector('.timeline-tip').textContent"), r"^GPU busy 100 % of ")
+
     def test_a_finding_leads_to_its_time(self):
         page = self.trace_page(loading_events())
         report = headroom("trace", self.folder / "trace.json", "--json", "-", "--no-store")

@@ -40,7 +40,7 @@
       columns: [
         { title: "series", name: "case", show: (row) => element("a", { href: row.href }, row.series), sort: (row) => row.series },
         machines.size > 1 && { title: "machine", show: (row) => row.machine, sort: (row) => row.machine },
-        { title: "changed by", number: true, first: -1, show: (row) => numbers.element(row.ratio ?? "", headroom.change_text(row) + verdict(row)),
+        { title: "changed by", name: "line", number: true, first: -1, show: (row) => numbers.element(row.ratio ?? "", headroom.change_text(row) + verdict(row)),
           sort: (row) => row.ratio === null ? null : Math.abs(Math.log(row.ratio)), tone: headroom.change_tone },
         { title: "at run", number: true, first: -1, show: (row) => `@${row.run}`, sort: (row) => row.time },
         { title: "time", show: (row) => headroom.when(row.time), sort: (row) => row.time },

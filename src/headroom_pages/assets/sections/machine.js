@@ -22,7 +22,7 @@
         { title: "current level", number: true, show: (row) => numbers.element(row.level, numbers.value(row.level, row.unit)), sort: (row) => row.level },
         { title: "95 %", number: true, show: (row) => row.low === null ? "" : numbers.spread(row.level, row.low, row.high, row.unit),
           tone: () => "faint", help: "interval of the level's median" },
-        { title: "last change", number: true, first: -1, show: (row) => last_change(row, data.needed),
+        { title: "last change", name: "line", number: true, first: -1, show: (row) => last_change(row, data.needed),
           sort: (row) => row.change && row.change.time, tone: (row) => row.change ? headroom.change_tone(row.change) : "faint" },
         { title: "values", number: true, first: -1, show: (row) => String(row.values), sort: (row) => row.values, tone: () => "faint" },
         { title: "last run", show: (row) => headroom.when(row.last_time), sort: (row) => row.last_time, tone: () => "faint" },

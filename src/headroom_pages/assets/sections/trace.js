@@ -60,8 +60,7 @@
     const cell = (value, i) => columns[i].unit ? element("td", { class: "number" }, cell_of(value, columns[i].unit))
       : element("td", { class: columns[i].title === "name" ? "name" : null, title: value }, element("span", {}, value));
     const heads = columns.map((column) => ({ title: column.title, number: column.unit }));
-    const kind = columns.some((column) => column.title === "name") ? "named" : "";
-    return element("figure", {}, element("figcaption", {}, capital(title)), headroom.plain_table(capital(title), heads, rows, cell, kind));
+    return element("figure", {}, element("figcaption", {}, capital(title)), headroom.plain_table(capital(title), heads, rows, cell, "named"));
   }
 
   function longest_slices(timeline) {
