@@ -110,7 +110,7 @@
       data.marks.length > 0 && element("ul", { class: "legend" }, data.marks.map((line) => element("li", {}, line)))]);
     if (data.roofline) {
       box.append(headroom.figure("roofline", data.roofline, { title: "Roofline of this machine", palette,
-        note: "Operations and bytes as declared by the cases, not from CPU counters." }));
+        note: "Vertical lines: 95 % intervals. Operations and bytes as declared by the cases, not from CPU counters." }));
     }
     headroom.append(box, [headroom.environments(data.environments)]);
   };

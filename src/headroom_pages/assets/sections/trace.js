@@ -28,7 +28,7 @@
     return `${numbers.number(rate / Math.pow(1000, place))} ${units[place]}`;
   };
 
-  function key_numbers(key, ranks) {
+  function key_numbers({ key, findings }, ranks) {
     if (key === null) return null;
     const of_ranks = ranks > 1 ? `, mean of ${ranks} ranks` : "";
     const share = (value) => value === null ? "unknown" : numbers.element(value, numbers.percent(value));
@@ -41,7 +41,7 @@
       known && ["achieved", numbers.element(known.flops_per_second, flops_text(known.flops_per_second)),
         `in operators of known cost: ${numbers.percent(known.covered)} of GPU time`],
       key.first_three_ns !== null && ["could be saved", numbers.element(key.first_three_ns, numbers.time_ns(key.first_three_ns)),
-        `${numbers.percent(key.first_three_ns / key.step_ns)}, by the first findings`],
+        `${numbers.percent(key.first_three_ns / key.step_ns)}, by the first ${findings.length === 1 ? "finding" : Math.min(3, findings.length) + " findings"}`],
     ];
     return element("dl", { class: "key", "aria-label": "key numbers" }, items.filter(Boolean).map(([name, value, note]) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value), element("dd", { class: "why" }, note))));
@@ -154,7 +154,7 @@
     const timeline = headroom.timeline(data.timeline, marks_of(data.findings));
     const lines = [...limit_notes(timeline.model), ...data.notes];
     headroom.append(box, [
-      key_numbers(data.key, timeline.model.ranks.length),
+      key_numbers(data, timeline.model.ranks.length),
       data.doubts.map((doubt) => element("p", { class: "bad" }, doubt)),
       data.findings.length > 0 ? findings_list(data.findings, (mark) => timeline.go_to(mark))
         : element("div", { class: "answers" }, data.answer.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
