@@ -27,13 +27,16 @@
 #include "headroom/command/command_line.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
+#include "headroom/command/git_commits.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
 #include "headroom/process/spawn.h"
 #include "headroom/record/formats.h"
 #include "headroom/results/record_files.h"
+#include "headroom/results/shown_records.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
@@ -58,6 +61,9 @@ struct CommandOptions {
   bool until_decided = true;              ///< no --precision
   std::uint64_t seed = 1;
   double margin = 0.01;
+  bool is_gate = false;    ///< --gate: `margin` is its margin
+  std::string git, build;  ///< commits to compare, and the shell line that builds each
+  bool each_commit = false, working_tree = false;
   std::string json, oss;
   std::vector<std::pair<std::string, std::string>> exports;  ///< format, file
   std::string store;                                         ///< history to append to, or empty
@@ -70,6 +76,8 @@ constexpr ConstantHelp kComparingExamples[] = {
      "one command at eight settings, each against the first"},
     {"headroom ab --shell 'grep x f | wc -l' 'grep -c x f'", ""},
     {"headroom ab 'cc -O2 x.c' 'cc -O3 x.c' --json result.json --export hyperfine hyperfine.json", ""},
+    {"headroom ab --git main --build 'cmake --build build' --gate 3% ./build/bench",
+     "this branch against where it left main; exit 1 if slower by more than 3 %"},
     {"headroom ab --runner old/mine --runner new/mine gemv",
      "two builds of a runner, as headroom run has it"},
 };
@@ -99,7 +107,7 @@ struct RawCommandOptions {
   std::vector<std::pair<std::string, std::string>> lists;
   std::vector<std::string> steps;
   StopOptions stop;
-  std::string shell = "none", margin, timeout;
+  std::string shell = "none", margin, gate, timeout;
   std::size_t min_rounds = 0, max_rounds = 0;  ///< 0: not given
   bool quick = false, no_store = false;
 };
@@ -135,6 +143,22 @@ void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions
                    "maximum time of one run, after which the command fails (default: none)");
   table.add_flag("--env-random,!--no-env-random", options.random_environment,
                  "change the size of the environment in each round (default; off: --no-env-random)");
+}
+
+void declare_commits(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+  table.add_option(
+      "--gate", raw.gate,
+      "exit 1 if a command is slower than the first by more than this, 3 if the time did not suffice "
+      "to tell: 3%");
+  table
+      .add_option(
+          "--git", options.git,
+          "run the command at the merge base and the end of these commits: main..HEAD, or main for the same")
+      .type_name("RANGE");
+  table.add_option("--build", options.build, "shell line that builds a commit, in a tree of its own; kept")
+      .type_name("COMMAND");
+  table.add_flag("--each", options.each_commit, "with --git: run it at all commits between, too");
+  table.add_flag("--worktree", options.working_tree, "with --git: run it with the uncommitted changes, too");
 }
 
 void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOptions& options, bool compares) {
@@ -248,6 +272,17 @@ void apply_raw_options(const RawCommandOptions& raw, CommandOptions& options) {
   options.run_time_ns = run_time_ns(raw.stop);
   resolve_rounds(raw, options);
   if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
+  if (!raw.gate.empty()) {
+    for (const auto& [name, given] :
+         {std::pair{"--margin", &raw.margin}, {"--precision", &raw.stop.precision}}) {
+      if (!given->empty())
+        throw Error(fmt::format("--gate ends when its margin is decided: leave {} out", name));
+    }
+    options.margin = with_context("--gate", [&] { return parse_margin(raw.gate); });
+    options.is_gate = true;
+  }
+  if (options.git.empty() && (!options.build.empty() || options.each_commit || options.working_tree))
+    throw Error("--build, --each and --worktree need --git: give the commits to compare, such as --git main");
   if (!raw.timeout.empty()) {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));
     if (options.timeout.count() <= 0) throw Error("--timeout must be above 0, for example 30s");
@@ -265,10 +300,10 @@ void check_commands(const CommandOptions& options, bool compares) {
   if (!compares && commands > 1) {
     throw Error("headroom time measures one command, in quotes or after --; headroom ab compares several");
   }
-  if (compares && commands == 1 && options.parameters.empty()) {
+  if (compares && commands == 1 && options.parameters.empty() && options.git.empty()) {
     throw Error(
-        "nothing to compare: give two commands, or one and values of a parameter (-L n 1,2); headroom time "
-        "measures a single command");
+        "nothing to compare: give two commands, one and values of a parameter (-L n 1,2), or one and commits "
+        "(--git main); headroom time measures a single command");
   }
 }
 
@@ -367,7 +402,7 @@ void require_input(const PlannedCommand& command) {
 }
 
 PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point,
-                               const CommandOptions& options) {
+                               const std::filesystem::path& folder, const CommandOptions& options) {
   const auto filled = [&](const std::string& text) { return with_placeholders(text, point); };
   PlannedCommand command;
   command.name = given.name;
@@ -379,6 +414,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   command.conclude = filled(given.conclude);
   command.cleanup = filled(given.cleanup);
   command.spec.arguments = arguments_of(given, point, options.shell);
+  command.spec.folder = folder;
   command.spec.input = filled(options.input);
   command.spec.timeout = options.timeout;
   if (options.output == "pipe") {
@@ -394,6 +430,20 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   return command;
 }
 
+/// A commit with the folder that its commands run in; an empty one without --git.
+struct BuiltCommit {
+  GitCommit commit;
+  std::filesystem::path folder;
+};
+
+PlannedCommand at_commit(PlannedCommand command, const BuiltCommit& built, bool is_only) {
+  if (built.commit.sha.empty()) return command;
+  const std::string name = built.commit.short_sha() + " " + built.commit.subject;
+  command.title = is_only ? name : fmt::format("{} at {}", command.title, name);
+  command.parameters.emplace_back("commit", built.commit.short_sha());
+  return command;
+}
+
 /// Numbers equal commands, as records are identified by name.
 void number_duplicates(std::vector<PlannedCommand>& group) {
   std::set<std::pair<std::string, AxisTexts>> taken;
@@ -404,11 +454,6 @@ void number_duplicates(std::vector<PlannedCommand>& group) {
       command.title = fmt::format("{} ({})", title, count);
     }
   }
-}
-
-double now_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 RecordFiles files_of(const CommandOptions& options) {
@@ -444,17 +489,66 @@ bool has_runner_option(const std::string& argument) {
   return argument == "--runner" || argument.starts_with("--runner=");
 }
 
-/// Groups compared commands: several commands at one point of their parameters, or one command at all points.
-/// Throws Error for an invalid plan.
+std::vector<GitCommit> commits_to_compare(const GitCommits& repository, const CommandOptions& options) {
+  std::vector<GitCommit> commits = repository.range(options.git);
+  const std::optional<GitCommit> uncommitted = repository.uncommitted();
+  if (!options.each_commit) commits.erase(commits.begin() + 1, commits.end() - 1);
+  if (options.working_tree) {
+    if (!uncommitted) throw Error("--worktree: no tracked file has uncommitted changes");
+    if (!options.each_commit) commits.pop_back();
+    commits.push_back(*uncommitted);
+  } else if (uncommitted) {
+    print_message("uncommitted changes are left out; --worktree measures them");
+  }
+  return commits;
+}
+
+/// Throws Error if the first or the last cannot be built; leaves out others, with a message.
+std::vector<BuiltCommit> build_commits(const CommandOptions& options) {
+  if (options.git.empty()) return {{}};
+  const GitCommits repository(".");
+  const std::vector<GitCommit> commits = commits_to_compare(repository, options);
+  std::vector<BuiltCommit> built;
+  for (std::size_t i = 0; i < commits.size(); ++i) {
+    print_message("[{}/{}] {} {}", i + 1, commits.size(), commits[i].short_sha(), commits[i].subject);
+    const GitCommits::Tree tree =
+        repository.build(commits[i], options.build, [] { return interrupt_count() > 0; });
+    const bool is_end = i == 0 || i + 1 == commits.size();
+    const std::string failure = fmt::format("{} does not build: {}", commits[i].short_sha(), tree.failure);
+    if (tree.failure.empty()) {
+      built.push_back({commits[i], tree.folder});
+    } else if (is_end) {
+      throw Error(failure);
+    } else {
+      print_message("left out: {}", failure);
+    }
+  }
+  return built;
+}
+
+/// Groups compared commands: several commands at one point of their parameters, or one command at all points
+/// or commits. Throws Error for an invalid plan.
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
   require_used(options.parameters, commands);
   const std::vector<AxisTexts> points = parameter_points(options.parameters);
+  const std::vector<BuiltCommit> built = build_commits(options);
+  const bool is_only = commands.size() == 1 && points.size() == 1;
   std::vector<std::vector<PlannedCommand>> groups;
+  const auto plan = [&](const GivenCommand& command, const AxisTexts& point) {
+    for (const BuiltCommit& one : built) {
+      const auto planned = [&] { return planned_command(command, point, one.folder, options); };
+      groups.back().push_back(one.commit.sha.empty()
+                                  ? planned()
+                                  : at_commit(with_context(one.commit.short_sha(), planned), one, is_only));
+    }
+  };
   for (const AxisTexts& point : points) {
     if (groups.empty() || commands.size() > 1) groups.emplace_back();
-    for (const GivenCommand& command : commands)
-      groups.back().push_back(planned_command(command, point, options));
+    for (const GivenCommand& command : commands) {
+      if (!options.git.empty() && !groups.back().empty()) groups.emplace_back();
+      plan(command, point);
+    }
   }
   for (std::vector<PlannedCommand>& group : groups) number_duplicates(group);
   return groups;
@@ -473,11 +567,12 @@ class CommandMeasurement final : public Measurement {
   void measure() override {
     const std::atomic<int>& interrupts = interrupt_count();
     journal().begin(*environment_);
-    const double end_ns = now_ns() + options_.run_time_ns;
+    const double end_ns = steady_now_ns() + options_.run_time_ns;
     TerminalProgress terminal([](const std::vector<Record>&) {});
     for (std::size_t group = 0; group < groups_.size() && interrupts == 0; ++group) {
       CommandRoundSettings settings = round_settings();
-      settings.end_ns = now_ns() + (end_ns - now_ns()) / static_cast<double>(groups_.size() - group);
+      settings.end_ns =
+          steady_now_ns() + (end_ns - steady_now_ns()) / static_cast<double>(groups_.size() - group);
       const auto show = [&](Progress progress) {
         progress.group = group;
         progress.groups = groups_.size();
@@ -494,18 +589,36 @@ class CommandMeasurement final : public Measurement {
     }
   }
 
+  ExitCode verdict() override {
+    const ExitCode measured = Measurement::verdict();
+    if (!options_.is_gate || measured == ExitCode::kFailure) return measured;
+    std::vector<RoundComparison> judged = judged_commands(records());
+    if (options_.each_commit) {  // only the end of the branch is gated
+      std::erase_if(judged,
+                    [&](const RoundComparison& one) { return !is_of_last_commit(*one.comparison.test); });
+    }
+    const GateResult gate = round_gate_result(judged);
+    print_message("gate: {}", gate.sentence);
+    return gate.exit;
+  }
+
+  bool is_of_last_commit(const Record& record) const {
+    const AxisTexts& last = groups_.back().back().parameters;
+    return !record.axes.empty() && record.axes.back().second == last.back().second;
+  }
+
   CommandRoundSettings round_settings() {
     std::size_t comparisons = 0;
     for (const std::vector<PlannedCommand>& group : groups_) comparisons += group.size() - 1;
     CommandRoundSettings settings;
     settings.stop = options_.stop;
     settings.min_rounds = options_.min_rounds.value_or(fewest_rounds(comparisons));
+    settings.is_gate = options_.is_gate;
     settings.exact_rounds = options_.exact_rounds;
     settings.margin = options_.until_decided ? options_.margin : 0;
     settings.ignore_failure = options_.ignore_failure;
     settings.random_environment = options_.random_environment;
     settings.seed = options_.seed;
-    settings.now_ns = now_ns;
     settings.out_of_time = not_reached_text(options_.run_time_ns);
     settings.is_interrupted = [] { return interrupt_count() > 0; };
     settings.is_hurried = [] { return interrupt_count() > 1; };
@@ -534,6 +647,7 @@ OptionTable command_table(Arguments& arguments, bool compares) {
   auto& options = table.own<CommandOptions>();
   auto& raw = table.own<RawCommandOptions>();
   declare_commands(table, raw, options);
+  if (compares) declare_commits(table, raw, options);
   declare_measuring(table, raw, options, compares);
   declare_output(table, raw, options);
   const Arguments all = arguments;

@@ -16,10 +16,10 @@
 namespace headroom::cli {
 
 // To add a command: define its options in NAME.cpp, declare them here, add it to kCommands.
-OptionTable ab_options(Arguments&), cache_options(Arguments&), completion_options(Arguments&),
-    ddp_options(Arguments&), diff_options(Arguments&), dispatch_options(Arguments&),
-    history_options(Arguments&), machine_options(Arguments&), roofline_options(Arguments&),
-    show_options(Arguments&), time_options(Arguments&);
+OptionTable ab_options(Arguments&), bisect_options(Arguments&), cache_options(Arguments&),
+    completion_options(Arguments&), ddp_options(Arguments&), diff_options(Arguments&),
+    dispatch_options(Arguments&), history_options(Arguments&), machine_options(Arguments&),
+    roofline_options(Arguments&), show_options(Arguments&), time_options(Arguments&);
 std::vector<CommandWord> completion_words(), ddp_words(), history_words();
 
 namespace {
@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"dispatch", "measure the overhead of distributed tensors", dispatch_options},
     {"machine", "measure this machine: topology, bandwidth, peaks", machine_options},
     {"ab", "compare commands or builds, interleaved until decided", ab_options, nullptr, nullptr, "compare"},
+    {"bisect", "find the commit that made a command slower", bisect_options},
     {"diff", "compare results: slower, faster, same, inconclusive", diff_options},
     {"show", "show results of any tool as tables", show_options, nullptr, nullptr, "look"},
     {"trace", "show where the time goes in a profiler trace", nullptr, nullptr, "headroom-trace"},

@@ -60,7 +60,7 @@ ExitCode Measurement::run() {
   if (!records_.empty()) {
     std::ranges::move(totals(), std::back_inserter(records_));
     // Standard output may have records for another program.
-    print_view(shown_records(records_), files_.uses_stdout() ? stderr : stdout, markdown_);
+    print_view(view(), files_.uses_stdout() ? stderr : stdout, markdown_);
     print_extras();
     store_results(records_, store_, journal_, [this] { files_.finish(records_); });
   }
@@ -69,6 +69,10 @@ ExitCode Measurement::run() {
   if (!records_.empty()) return report_interrupted();
   print_message("interrupted before anything was measured");
   return ExitCode::kInterrupted;
+}
+
+View Measurement::view() const {
+  return shown_records(records_);
 }
 
 ExitCode Measurement::verdict() {

@@ -13,6 +13,7 @@
 #include "headroom/results/record_files.h"
 #include "headroom/results/run_journal.h"
 #include "headroom/stats/stopping.h"
+#include "headroom/tables/table.h"
 
 namespace headroom::cli {
 
@@ -61,6 +62,8 @@ class Measurement {
   virtual void measure() = 0;
   /// Records over all groups.
   virtual std::vector<Record> totals() const { return {}; }
+  /// Shown at the end.
+  virtual View view() const;
   /// Called after the tables.
   virtual void print_extras() {}
   /// Unless interrupted.

@@ -18,6 +18,7 @@
 #include "headroom/base/text.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/record/metrics.h"
+#include "headroom/schedule/runner.h"
 
 namespace headroom {
 namespace {
@@ -35,11 +36,6 @@ bool is_full(const fs::path& folder) {
 
 struct PairInterrupted {};
 struct PairOutOfTime {};
-
-double now_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 class Layers {
  public:
@@ -124,9 +120,9 @@ class PairRunner {
         temporary_(folder_.path() / "tmp"),
         layers_(request, folder_.path(), temporary_),
         order_(request.seed),
-        end_ns_(now_ns() + request.run_time_ns) {}
+        end_ns_(steady_now_ns() + request.run_time_ns) {}
 
-  bool is_late() const { return now_ns() >= end_ns_; }
+  bool is_late() const { return steady_now_ns() >= end_ns_; }
 
   std::vector<std::string> parts() const { return layers_.parts(); }
 
@@ -415,7 +411,7 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
       run.interrupted = true;
       break;
     }
-    const double start_ns = now_ns();
+    const double start_ns = steady_now_ns();
     try {
       const auto round = static_cast<std::uint32_t>(model.pairs.size());
       model.pairs.push_back(runner.run(model.model, round, {"", "", 0, i + 1, order.size()}));
@@ -426,7 +422,7 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
     } catch (const PairOutOfTime&) {
       end_by_time(request, model);
     }
-    spent_ns[order[i]] += now_ns() - start_ns;
+    spent_ns[order[i]] += steady_now_ns() - start_ns;
     if (observer.on_progress && !run.interrupted) observer.on_progress(run);
   }
   for (ModelRun& model : run.models) model.left_running = runner.left_running(model.model);

@@ -274,8 +274,10 @@ std::optional<StopReason> CommandRounds::stop_reason(const StopState& state) {
   return asked;
 }
 
-/// Slow commands may stop after any round once decided.
+/// A gate and slow commands may stop after any round once decided.
 bool CommandRounds::may_stop_early(const StopState& state) const {
+  if (settings_.is_gate)
+    return state.samples >= settings_.min_rounds && state.relative_half_width && decided();
   return settings_.margin > 0 && state.samples >= kMinSlowRounds && state.elapsed_ns >= kLongNs &&
          state.relative_half_width && *state.relative_half_width <= settings_.stop.precision &&
          !compared().empty() && decided();
@@ -296,6 +298,10 @@ bool CommandRounds::decided() const {
   return std::ranges::all_of(others, [&](const Track* track) {
     const auto ratio = round_ratio(*track, group_.cases.front(), Look::kRunning);
     if (!ratio) return false;
+    if (settings_.is_gate) {
+      const double limit = 1 + settings_.margin;
+      return std::min(ratio->p_above(limit), ratio->p_below(limit)) <= tail;
+    }
     const bool apart = std::min(ratio->p_above(1), ratio->p_below(1)) <= tail;
     return apart ||
            (ratio->p_below(1 + settings_.margin) <= tail && ratio->p_above(1 - settings_.margin) <= tail);

@@ -14,6 +14,7 @@
 #include "headroom/machine/noise.h"
 #include "headroom/record/record.h"
 #include "headroom/schedule/group_run.h"
+#include "headroom/schedule/runner.h"
 #include "headroom/schedule/track.h"
 #include "headroom/stats/round_ratio.h"
 #include "headroom/stats/stopping.h"
@@ -57,6 +58,8 @@ struct CommandRoundSettings {
   StopRule stop;
   /// Above 0 without an explicit goal: sampling decides each command against the first.
   double margin = 0;
+  /// Decide only whether each command is slower than the first by more than `margin`, and end then.
+  bool is_gate = false;
   std::size_t min_rounds = 6;  ///< also after the time cap; doubled if warm-up leaves too few for an interval
   bool exact_rounds = false;   ///< max_samples is a goal, not a cap
   bool ignore_failure = false;  ///< failed runs are samples
@@ -65,7 +68,7 @@ struct CommandRoundSettings {
   std::function<bool()> is_interrupted = [] { return false; };  ///< stop starting runs
   std::function<bool()> is_hurried = [] { return false; };      ///< skip conclude and cleanup, too
   std::function<CommandResult(const CommandSpec&, const std::function<bool()>&)> run = run_command;
-  std::function<double()> now_ns;
+  std::function<double()> now_ns = steady_now_ns;
   /// No run starts after it; commands without samples are skipped for `out_of_time`.
   double end_ns = std::numeric_limits<double>::infinity();
   std::string out_of_time{};

@@ -355,4 +355,36 @@ GateResult gate_result(std::span<const Comparison> judged, std::size_t missing) 
   return answer;
 }
 
+GateResult round_gate_result(std::span<const RoundComparison> judged) {
+  GateResult answer;
+  std::size_t slower = 0, fine = 0, failed = 0;
+  for (const RoundComparison& one : judged) {
+    const Comparison& comparison = one.comparison;
+    ++answer.counts[comparison.verdict];
+    const bool is_compared = comparison.ratio && comparison.ratio->interval;
+    failed += comparison.verdict == Verdict::kFailed ? 1 : 0;
+    slower += comparison.verdict == Verdict::kRegression ? 1 : 0;
+    fine += is_compared && comparison.ratio->interval->high <= 1 + comparison.margin ? 1 : 0;
+  }
+  const std::string margin =
+      judged.empty() ? "" : fmt::format("{:g} %", 100 * judged.front().comparison.margin);
+  if (slower + failed > 0) {
+    answer.exit = ExitCode::kFailure;
+    answer.sentence = fmt::format("{} of {} slower by more than {}", slower, judged.size(), margin);
+    if (failed > 0) answer.sentence += fmt::format(", {} failed", failed);
+  } else if (judged.empty()) {
+    answer.exit = ExitCode::kError;
+    answer.sentence = "nothing could be compared";
+  } else if (fine < judged.size()) {
+    answer.exit = ExitCode::kInconclusive;
+    answer.sentence =
+        fmt::format("inconclusive: {} of {} may be slower by more than {}; a longer --max-time decides more",
+                    judged.size() - fine, judged.size(), margin);
+  } else {
+    answer.sentence =
+        fmt::format("{} slower by more than {}", judged.size() == 1 ? "not" : "none is", margin);
+  }
+  return answer;
+}
+
 }  // namespace headroom

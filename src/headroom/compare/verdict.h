@@ -112,6 +112,10 @@ struct GateResult {
   std::string sentence;
 };
 
+/// For commands that ran in rounds, judged by judge_rounds() with the margin of the gate: kFailure if one is
+/// slower by more than the margin or failed, kInconclusive if one may be, kError without a comparison.
+GateResult round_gate_result(std::span<const RoundComparison> judged);
+
 /// Returns kFailure if any case regressed, or failed after a measured baseline; kError if no case could be
 /// compared; kInconclusive if any other case is neither same nor improved, cases are missing, or all
 /// directions are unknown; else kSuccess.

@@ -35,26 +35,10 @@ const InstrumentOptions& options_of(const std::vector<Record>& records) {
   return records.empty() || !records.front().environment ? kNone : records.front().environment->options;
 }
 
-/// Compares latencies with the first of each group, the only one without Record::look.
-std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
-  const Record* first = nullptr;
-  std::vector<RoundComparison> suite;
-  for (const Record& record : records) {
-    if (record.metric.name != "latency") continue;
-    if (first == nullptr || (!record.look && record.samples.size() > 0)) {
-      first = &record;
-      continue;
-    }
-    suite.push_back({compare_records(*first, record), record.look.value_or(Look::kLast)});
-  }
-  judge_rounds(suite, options_of(records).margin.value_or(kDefaultMargin));
-  std::vector<Comparison> comparisons;
-  for (RoundComparison& one : suite) comparisons.push_back(std::move(one.comparison));
-  return comparisons;
-}
-
 View shown_commands(const std::vector<Record>& records) {
-  View view = command_view(records, comparisons_of(records));
+  std::vector<Comparison> comparisons;
+  for (RoundComparison& one : judged_commands(records)) comparisons.push_back(std::move(one.comparison));
+  View view = command_view(records, comparisons);
   const InstrumentOptions& options = options_of(records);
   if (options.counters == CounterScope::kNone)
     view.notes(fmt::format("  no hardware counters: {}\n", options.no_counters));
@@ -189,6 +173,22 @@ std::optional<ShownRun> joined_run(const std::vector<ShownRun>& runs) {
 }
 
 }  // namespace
+
+std::vector<RoundComparison> judged_commands(const std::vector<Record>& records) {
+  const Record* first = nullptr;
+  std::vector<RoundComparison> suite;
+  for (const Record& record : records) {
+    if (record.metric.name != "latency") continue;
+    // Only the first of a group has no look.
+    if (first == nullptr || (!record.look && record.samples.size() > 0)) {
+      first = &record;
+      continue;
+    }
+    suite.push_back({compare_records(*first, record), record.look.value_or(Look::kLast)});
+  }
+  judge_rounds(suite, options_of(records).margin.value_or(kDefaultMargin));
+  return suite;
+}
 
 View shown_records(const std::vector<Record>& records) {
   if (is_sweep(records)) return shown_ddp(records);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/compare/verdict.h"
 #include "headroom/record/record.h"
 #include "headroom/results/record_files.h"
 #include "headroom/tables/table.h"
@@ -13,6 +14,9 @@ namespace headroom::cli {
 /// Returns the view of the instrument that made the records; several are stacked. Throws Error for an invalid
 /// run description.
 View shown_records(const std::vector<Record>& records);
+
+/// Judges the latencies of commands against the first of their group, by the margin in their environment.
+std::vector<RoundComparison> judged_commands(const std::vector<Record>& records);
 
 struct InstrumentRecords {
   const char* kind;  ///< "run" (also the default), "cache", "dispatch", "ddp", "collectives"
