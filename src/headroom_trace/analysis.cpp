@@ -51,12 +51,22 @@ std::size_t column_of(const Headline& headline, std::vector<Series>& columns) {
 }
 
 void add_headlines(DataTable& table, const std::vector<Series>& columns) {
-  for (const Series& series : columns)
-    table.columns.push_back(Column::of(series.first->kind, series.first->metric));
+  constexpr std::string_view kShare = " share";
+  std::string common;  // "critical path" of "critical path launch"
+  for (const Series& series : columns) {
+    Column& column = table.columns.emplace_back(Column::of(series.first->kind, series.first->metric));
+    if (column.kind == Kind::kShare && column.title.ends_with(kShare))
+      column.title.resize(column.title.size() - kShare.size());
+    if (common.empty()) {
+      common = column.title + " ";
+    } else if (column.title.starts_with(common)) {
+      column.title.erase(0, common.size());
+    }
+  }
 }
 
 DataTable rank_table(std::span<const RankResult> ranks, std::vector<Series>& columns) {
-  DataTable table{"ranks", "by rank", {Column::count("rank"), Column::text("file")}};
+  DataTable table{"ranks", "by rank", {Column::count("rank"), Column::text("file").detail()}};
   for (const RankResult& rank : ranks) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{rank.rank, rank.source});
     for (const Headline& headline : rank.result.headlines) {

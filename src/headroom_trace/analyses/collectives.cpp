@@ -39,7 +39,7 @@ AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOption
   result.headlines = {{"communication_time", Kind::kTimeNs, true, total},
                       {"collectives", Kind::kCount, true, static_cast<double>(calls.size())}};
   if (calls.empty()) {
-    result.notes.emplace_back("no communication kernel in the file");
+    result.answer = {"no communication kernel in the file"};
     return result;
   }
   result.notes.emplace_back(kOneRank);
@@ -124,7 +124,7 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
   result.headlines.push_back({"long_communication_kernels", Kind::kCount, true,
                               static_cast<double>(result.tables.front().rows.size())});
   keep_top(result.tables.front(), options.top);
-  result.notes.emplace_back("cannot look for a straggler in one rank: give the traces of all ranks");
+  result.answer = {"cannot look for a straggler in one rank: give the traces of all ranks"};
   return result;
 }
 
@@ -196,7 +196,7 @@ namespace analysis {
 
 extern const Analysis collectives{
     .name = "collectives",
-    .summary = "show communication kernels by process group: size, bandwidth, waits between ranks",
+    .summary = "show collectives by process group: bandwidth, waits for ranks",
     .needs = Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments,
     .analyze = analyze_collectives,
     .combine = combine_collectives,

@@ -240,8 +240,8 @@ std::int64_t length_of(std::span<const PathLink> path) {
 DataTable class_table(const ClassSums& sums, std::int64_t path_ns) {
   DataTable table{"classes",
                   "the critical path by class",
-                  {Column::text("class"), Column::time("time_ns"), Column::share("share", "of path"),
-                   Column::count("links")}};
+                  {Column::text("class"), Column::time("time_ns").main(),
+                   Column::share("share", "of path").main(), Column::count("links")}};
   for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
     const PathSum& sum = sums[kind];
     if (sum.links > 0)
@@ -262,8 +262,8 @@ DataTable name_table(const Trace& trace, std::span<const PathLink> path) {
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.time_ns; });
   DataTable table{"names",
                   "the critical path by event",
-                  {Column::text("class"), Column::text("name", "event"), Column::count("links"),
-                   Column::time("time_ns"), Column::share("share", "of path")}};
+                  {Column::text("class"), Column::text("name", "event").identifying(), Column::count("links"),
+                   Column::time("time_ns").main(), Column::share("share", "of path").main()}};
   for (const auto& [key, sum] : sorted) {
     table.rows.push_back(
         {to_string(key.first), key.second, sum.links, sum.time_ns, share_cell(sum.time_ns, length_of(path))});
@@ -284,11 +284,11 @@ DataTable link_table(const Trace& trace, std::span<const PathLink> path, std::si
   std::vector<PathLink> sorted(path.begin(), path.end());
   std::ranges::stable_sort(sorted, std::greater{}, &PathLink::length_ns);
   if (top > 0 && sorted.size() > top) sorted.resize(top);
-  DataTable table{
-      "longest_links",
-      "the longest links of the critical path",
-      {Column::text("class"), Column::text("name", "event"), Column::text("place", "on"),
-       Column::instant("start_ns", "at"), Column::time("time_ns"), Column::share("share", "of path")}};
+  DataTable table{"longest_links",
+                  "the longest links of the critical path",
+                  {Column::text("class"), Column::text("name", "event").identifying(),
+                   Column::text("place", "on").detail(), Column::instant("start_ns", "at").detail(),
+                   Column::time("time_ns").main(), Column::share("share", "of path").main()}};
   for (const PathLink& link : sorted) {
     table.rows.push_back({to_string(link.kind), name_of(trace, link.event), place_of(trace, link.event),
                           link.time.start, link.length_ns(), share_cell(link.length_ns(), length_of(path))});
@@ -299,7 +299,7 @@ DataTable link_table(const Trace& trace, std::span<const PathLink> path, std::si
 DataTable path_table(const Window& window, std::span<const PathLink> path) {
   return {"path",
           "the critical path",
-          {Column::text("window"), Column::time("window_ns", "window time"), Column::time("path_ns"),
+          {Column::text("window"), Column::time("window_ns", "window time"), Column::time("path_ns").main(),
            Column::count("links")},
           {{window.text, window.span.end - window.span.start, length_of(path), std::ssize(path)}}};
 }
@@ -419,7 +419,7 @@ namespace analysis {
 
 extern const Analysis critical_path{
     .name = "critical-path",
-    .summary = "show the chain of CPU and GPU work that sets the time of a step",
+    .summary = "show the CPU and GPU work that sets the time of a step",
     .needs = Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments | Needs::kPython,
     .analyze = analyze_critical_path,
     .options = kPathOptions,

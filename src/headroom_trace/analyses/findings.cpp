@@ -56,7 +56,7 @@ DataTable top_kernels(const Trace& trace, const std::vector<KernelType>& types, 
   DataTable table{"kernels",
                   "kernels by total time",
                   {Column::text("name"), Column::text("type"), Column::count("count"),
-                   Column::time("total_ns"), Column::share("share"), Column::time("mean_ns")}};
+                   Column::time("total_ns").main(), Column::share("share").main(), Column::time("mean_ns")}};
   for (const Group& group : groups) {
     table.rows.push_back({std::string(trace.names[group.name]), to_string(group.type), group.count,
                           group.total, share_cell(group.total, sum),
@@ -202,16 +202,15 @@ AnalysisResult combine_job_findings(std::span<const RankResult> ranks, const Ana
 
 namespace analysis {
 
-extern const Analysis summary{
-    .name = "summary",
-    .summary = "show what to fix first, utilization, where the time goes, top kernels",
-    .needs = kSearchNeeds,
-    .analyze = analyze_summary,
-    .combine = combine_summary,
-    .needs_of_large = Needs::kGpuWork};
+extern const Analysis summary{.name = "summary",
+                              .summary = "show what to fix first, GPU busy time, and the top kernels",
+                              .needs = kSearchNeeds,
+                              .analyze = analyze_summary,
+                              .combine = combine_summary,
+                              .needs_of_large = Needs::kGpuWork};
 
 extern const Analysis findings{.name = "findings",
-                               .summary = "rank the causes of lost time by the time per step that each costs",
+                               .summary = "rank the causes of lost time by their cost per step",
                                .needs = kSearchNeeds,
                                .analyze = analyze_findings,
                                .options = kFindingOptions,

@@ -40,7 +40,7 @@ struct Branch {
 };
 
 void add_time_columns(DataTable& table) {
-  add_columns(table, {Column::time("idle_ns"), Column::share("share", "share of idle"),
+  add_columns(table, {Column::time("idle_ns").main(), Column::share("share", "share of idle").main(),
                       Column::count("parts", "times"), Column::time("longest_ns")});
 }
 
@@ -163,12 +163,13 @@ DataTable work_table(const std::vector<IdleWork>& works, bool by_stream) {
   table.title = by_stream ? "idle time of each stream, between its first and last work"
                           : "idle time of each device (no stream working)";
   table.columns = {Column::text("device")};
-  if (by_stream) table.columns.push_back(Column::count("stream"));
-  add_columns(table, {Column::count("work"), Column::time("span_ns"), Column::time("busy_ns"),
-                      Column::time("idle_ns"), Column::share("idle_share"),
-                      Column::count("host_wait_gaps", "host waits"), Column::time("host_wait_ns"),
-                      Column::count("kernel_wait_gaps", "kernel waits"), Column::time("kernel_wait_ns"),
-                      Column::count("other_gaps", "others"), Column::time("other_ns")});
+  if (by_stream) table.columns.push_back(Column::count("stream").identifying());
+  add_columns(table,
+              {Column::count("work").detail(), Column::time("span_ns"), Column::time("busy_ns").main(),
+               Column::time("idle_ns").main(), Column::share("idle_share").main(),
+               Column::count("host_wait_gaps", "host waits").detail(), Column::time("host_wait_ns").main(),
+               Column::count("kernel_wait_gaps", "kernel waits").detail(), Column::time("kernel_wait_ns"),
+               Column::count("other_gaps", "others").detail(), Column::time("other_ns")});
   for (const IdleWork& idle : works) {
     std::vector<Cell> row{device_text(idle.work->device)};
     if (by_stream) row.push_back(number_cell(idle.work->stream));
@@ -203,12 +204,13 @@ void add_causes(DataTable& table, const char* scope, const std::vector<IdleWork>
 
 DataTable causes_table(const std::vector<IdleWork>& devices, const std::vector<IdleWork>& streams,
                        std::int64_t threshold_ns) {
-  DataTable table{"causes",
-                  fmt::format("HTA's causes of idle time; a kernel wait is shorter than {}",
-                              format_time_ns(static_cast<double>(threshold_ns))),
-                  {Column::text("scope", "gaps of"), Column::text("cause"), Column::count("gaps"),
-                   Column::time("time_ns"), Column::share("share", "share of idle"),
-                   Column::time("median_ns"), Column::time("p95_ns"), Column::time("max_ns", "longest")}};
+  DataTable table{
+      "causes",
+      fmt::format("HTA's causes of idle time; a kernel wait is shorter than {}",
+                  format_time_ns(static_cast<double>(threshold_ns))),
+      {Column::text("scope", "gaps of"), Column::text("cause").identifying(), Column::count("gaps"),
+       Column::time("time_ns"), Column::share("share", "share of idle").main(), Column::time("median_ns"),
+       Column::time("p95_ns"), Column::time("max_ns", "longest")}};
   add_causes(table, "devices", devices);
   add_causes(table, "streams", streams);
   return table;
@@ -238,12 +240,12 @@ std::vector<PlacedGap> longest_gaps(const std::vector<IdleWork>& works, std::siz
 DataTable gaps_table(const Trace& trace, const std::vector<IdleWork>& works, bool by_stream,
                      const std::vector<std::uint32_t>& launch, const std::vector<std::uint32_t>& op,
                      std::size_t top) {
-  DataTable table{
-      by_stream ? "stream_gaps" : "device_gaps",
-      by_stream ? "longest gaps of a stream" : "longest gaps of a device",
-      {Column::text("device"), Column::count("stream"), Column::instant("start_ns"), Column::time("idle_ns"),
-       Column::text("cause"), Column::time("launched_after_ns"), Column::text("op", "ended by op"),
-       Column::text("next", "ended by"), Column::text("before", "after")}};
+  DataTable table{by_stream ? "stream_gaps" : "device_gaps",
+                  by_stream ? "longest gaps of a stream" : "longest gaps of a device",
+                  {Column::text("device"), Column::count("stream").identifying(), Column::instant("start_ns"),
+                   Column::time("idle_ns").main(), Column::text("cause").identifying(),
+                   Column::time("launched_after_ns"), Column::text("op", "ended by op").main(),
+                   Column::text("next", "ended by"), Column::text("before", "after")}};
   for (const auto& [work, gap] : longest_gaps(works, top)) {
     const std::uint32_t call = launch[gap.next];
     table.rows.push_back({device_text(work->device), number_cell(trace.gpu[gap.next].stream), gap.start_ns,
@@ -276,11 +278,11 @@ DataTable ops_table(const Trace& trace, const std::vector<IdleWork>& devices,
   }
   std::vector<std::pair<NameId, Sum>> sorted(by_op.begin(), by_op.end());
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.idle_ns; });
-  DataTable table{
-      "ops",
-      "idle time of the devices by the op that ended it",
-      {Column::text("op"), Column::count("gaps"), Column::time("idle_ns"),
-       Column::share("share", "share of idle"), Column::time("host_wait_ns", "of which host wait")}};
+  DataTable table{"ops",
+                  "idle time of the devices by the op that ended it",
+                  {Column::text("op").main(), Column::count("gaps"), Column::time("idle_ns").main(),
+                   Column::share("share", "share of idle").main(),
+                   Column::time("host_wait_ns", "of which host wait").main()}};
   for (const auto& [name, sum] : sorted)
     table.rows.push_back({name_cell(trace, name), count_cell(sum.gaps), sum.idle_ns,
                           share_cell(sum.idle_ns, idle_ns), sum.host_wait_ns});
@@ -337,7 +339,7 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
   constexpr std::size_t kMostOfAStep = 3;
   DataTable table{"step_culprits",
                   "CPU activity while the GPU was idle, by step",
-                  {Column::text("step"), Column::text("doing", "host"), Column::text("what")}};
+                  {Column::text("step"), Column::text("doing", "host"), Column::text("what").identifying()}};
   add_time_columns(table);
   const HostOrder& host = index.host();
   const IdleCulprits culprits = idle_culprits(trace, index.work(), index.launches(), host);
@@ -367,8 +369,9 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
 /// most `top` branches per node and five; 0: all.
 DataTable culprit_table(const TraceIndex& index, std::size_t top) {
   const Trace& trace = index.trace();
-  DataTable table{
-      "culprits", "CPU activity while the GPU was idle", {Column::count("depth"), Column::text("what")}};
+  DataTable table{"culprits",
+                  "CPU activity while the GPU was idle",
+                  {Column::count("depth"), Column::text("what").identifying()}};
   add_time_columns(table);
   const HostOrder& host = index.host();
   Branch root;
@@ -462,8 +465,8 @@ DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kPa
                      const std::optional<Spans>& busy) {
   DataTable table{"steps",
                   "steps",
-                  {Column::text("step"), Column::instant("start_ns"), Column::time("wall_ns"),
-                   Column::time("busy_ns"), Column::share("utilization")}};
+                  {Column::text("step"), Column::instant("start_ns").detail(), Column::time("wall_ns").main(),
+                   Column::time("busy_ns").main(), Column::share("utilization").main()}};
   for (std::size_t part = 0; part < kParts; ++part)
     table.columns.push_back({kPartKeys[part], kPartTitles[part], Kind::kTimeNs});
   table.columns.push_back(Column::time("other_ns"));
@@ -491,8 +494,8 @@ DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kPa
 DataTable device_step_table(const std::vector<Step>& steps, std::span<const DeviceTimes> devices) {
   DataTable table{"step_devices",
                   "steps by device",
-                  {Column::text("step"), Column::text("device"), Column::time("wall_ns"),
-                   Column::time("busy_ns"), Column::share("utilization")}};
+                  {Column::text("step"), Column::text("device"), Column::time("wall_ns").main(),
+                   Column::time("busy_ns").main(), Column::share("utilization").main()}};
   std::vector<Spans> busy;
   for (const DeviceTimes& times : devices) busy.push_back(times.busy());
   for (const Step& step : steps) {
@@ -571,13 +574,12 @@ extern const Analysis idle{.name = "idle",
                            .combine = combine_by_rank,
                            .needs_times = true};
 
-extern const Analysis steps{
-    .name = "steps",
-    .summary = "show each profiler step: wall time, utilization, breakdown, causes of GPU idle time",
-    .needs = Needs::kLaunches | Needs::kOps | Needs::kPython,
-    .analyze = analyze_steps,
-    .combine = combine_by_rank,
-    .needs_times = true};
+extern const Analysis steps{.name = "steps",
+                            .summary = "show each step: time, utilization, breakdown, idle causes",
+                            .needs = Needs::kLaunches | Needs::kOps | Needs::kPython,
+                            .analyze = analyze_steps,
+                            .combine = combine_by_rank,
+                            .needs_times = true};
 
 }  // namespace analysis
 

@@ -81,7 +81,7 @@ class Grouping {
   bool has_category() const { return by_ == KernelsBy::kName || by_ == KernelsBy::kShape; }
 
   std::vector<Column> columns() const {
-    const Column name = Column::text("name"), type = Column::text("type");
+    const Column name = Column::text("name"), type = Column::text("type").detail();
     if (by_ == KernelsBy::kType) return {type};
     if (by_ == KernelsBy::kOp) return {Column::text("op", "launching op")};
     if (by_ == KernelsBy::kShape) return {name, type, Column::text("grid"), Column::text("block")};
@@ -112,9 +112,9 @@ DataTable kernel_table(const Trace& trace, const Grouping& grouping,
                            [](const KernelGroup& group) { return group.durations.total_ns(); });
   DataTable table{"kernels", "by total time", grouping.columns()};
   if (grouping.has_category()) table.columns.push_back(Column::text("category"));
-  add_columns(table, {Column::count("count"), Column::time("total_ns"), Column::share("share"),
-                      Column::time("mean_ns"), Column::time("std_ns"), Column::time("min_ns"),
-                      Column::time("max_ns")});
+  add_columns(table, {Column::count("count"), Column::time("total_ns").main(), Column::share("share").main(),
+                      Column::time("mean_ns"), Column::time("std_ns").detail(),
+                      Column::time("min_ns").detail(), Column::time("max_ns").detail()});
   for (KernelGroup& group : groups) {
     std::vector<Cell>& row = table.rows.emplace_back(std::move(group.labels));
     if (grouping.has_category()) row.emplace_back(group.category());
@@ -135,7 +135,7 @@ DataTable type_table(const Trace& trace, const std::vector<KernelType>& types,
     durations[static_cast<std::size_t>(types[row])].add(trace.events.duration_ns[trace.gpu[row].event]);
   DataTable table{"types",
                   "by type, overlapping work counted once",
-                  {Column::text("type"), Column::count("count"), Column::time("sum_ns"),
+                  {Column::text("type").detail(), Column::count("count"), Column::time("sum_ns"),
                    Column::time("merged_ns"), Column::share("share_of_busy", "of busy")}};
   for (const KernelType type : kTypes) {
     std::int64_t merged_ns = 0;
@@ -163,8 +163,8 @@ DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& 
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return durations[i].total_ns(); });
   DataTable table{"categories",
                   "by kind of computation",
-                  {Column::text("category"), Column::count("count"), Column::time("total_ns"),
-                   Column::share("share"), Column::time("mean_ns")}};
+                  {Column::text("category"), Column::count("count"), Column::time("total_ns").main(),
+                   Column::share("share").main(), Column::time("mean_ns")}};
   for (const std::size_t i : order) {
     const DurationStats& one = durations[i];
     if (one.count() == 0) continue;
@@ -176,11 +176,11 @@ DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& 
 
 DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& categories, std::int64_t sum,
                          std::size_t top) {
-  DataTable table{
-      "sequences",
-      "kernel sequences that could be fused",
-      {Column::text("kernels"), Column::count("length"), Column::count("count"), Column::time("total_ns"),
-       Column::share("share"), Column::time("gaps_ns", "gaps between")}};
+  DataTable table{"sequences",
+                  "kernel sequences that could be fused",
+                  {Column::text("kernels"), Column::count("length"), Column::count("count"),
+                   Column::time("total_ns").main(), Column::share("share").main(),
+                   Column::time("gaps_ns", "gaps between")}};
   std::map<std::string, int> seen;
   for (const KernelSequence& sequence : kernel_sequences(trace, categories, top)) {
     std::string names = sequence_text(trace, sequence);
@@ -247,13 +247,12 @@ constexpr AnalysisOption kKernelOptions[] = {
 
 namespace analysis {
 
-extern const Analysis kernels{
-    .name = "kernels",
-    .summary = "show GPU work by name, type, shape or launching op, and sequences to fuse",
-    .needs = Needs::kLaunches | Needs::kOps,
-    .analyze = analyze_kernels,
-    .options = kKernelOptions,
-    .needs_with = needs_with};
+extern const Analysis kernels{.name = "kernels",
+                              .summary = "show GPU work by name, shape or op, and sequences to fuse",
+                              .needs = Needs::kLaunches | Needs::kOps,
+                              .analyze = analyze_kernels,
+                              .options = kKernelOptions,
+                              .needs_with = needs_with};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -78,11 +78,12 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
 
 /// For a graph: the delay of its first work, the sum of its work.
 DataTable launch_spread_table(const Launches& launches) {
-  DataTable table{"launches",
-                  "launches by kind of work",
-                  {Column::text("kind", "starts"), Column::text("quantity", "time"),
-                   Column::count("count", "launches"), Column::time("median_ns"), Column::time("p95_ns"),
-                   Column::time("p99_ns"), Column::time("max_ns"), Column::time("total_ns")}};
+  DataTable table{
+      "launches",
+      "launches by kind of work",
+      {Column::text("kind", "starts"), Column::text("quantity", "time").identifying(),
+       Column::count("count", "launches"), Column::time("median_ns").main(), Column::time("p95_ns").detail(),
+       Column::time("p99_ns"), Column::time("max_ns"), Column::time("total_ns").main()}};
   for (std::size_t k = 0; k < kKinds; ++k) {
     const auto kind = static_cast<LaunchKind>(k);
     std::vector<std::int64_t> call_times, delays, signed_delays, gpu_times;
@@ -124,9 +125,9 @@ DataTable launch_functions_table(const Launches& launches, std::int64_t call_cut
           "launch calls; outliers take longer than {}, delayed work starts more than {} after its call",
           format_time_ns(static_cast<double>(call_cutoff)),
           format_time_ns(static_cast<double>(delay_cutoff))),
-      {Column::text("function"), Column::count("calls"), Column::count("works", "GPU work"),
-       Column::time("median_ns"), Column::time("p99_ns"), Column::time("max_ns"), Column::time("total_ns"),
-       Column::count("outliers"), Column::count("delayed")}};
+      {Column::text("function"), Column::count("calls"), Column::count("works", "GPU work").detail(),
+       Column::time("median_ns").main(), Column::time("p99_ns"), Column::time("max_ns"),
+       Column::time("total_ns").main(), Column::count("outliers"), Column::count("delayed")}};
   for (const auto& [name, sum] : by_name) {
     const TimeSpread spread = time_spread(sum.times);
     table.rows.push_back({name_cell(launches.trace, name), count_cell(spread.count), count_cell(sum.works),
@@ -139,12 +140,12 @@ DataTable launch_functions_table(const Launches& launches, std::int64_t call_cut
 }
 
 DataTable launch_graphs_table(const Launches& launches, std::size_t top) {
-  DataTable table{
-      "graphs",
-      "graph launches: one call, many GPU events",
-      {Column::text("function"), Column::instant("start_ns", "call"), Column::time("call_ns", "call time"),
-       Column::time("delay_ns"), Column::count("works", "GPU work"), Column::time("span_ns"),
-       Column::time("gpu_ns", "GPU time")}};
+  DataTable table{"graphs",
+                  "graph launches: one call, many GPU events",
+                  {Column::text("function"), Column::instant("start_ns", "call"),
+                   Column::time("call_ns", "call time").main(), Column::time("delay_ns").main(),
+                   Column::count("works", "GPU work").detail(), Column::time("span_ns"),
+                   Column::time("gpu_ns", "GPU time").main()}};
   const Events& events = launches.trace.events;
   for (const LaunchCall& call : launches.calls) {
     if (call.kind != LaunchKind::kGraph) continue;
@@ -183,7 +184,7 @@ DataTable short_kernels_table(const Launches& launches, std::size_t top) {
       "short_kernels",
       "kernels shorter than their launch call",
       {Column::text("kernel"), Column::count("launches"), Column::count("short", "of which short"),
-       Column::time("gpu_ns", "GPU time"), Column::time("call_ns", "call time")}};
+       Column::time("gpu_ns", "GPU time").main(), Column::time("call_ns", "call time").main()}};
   for (const auto& [name, sum] : sorted)
     table.rows.push_back({name_cell(launches.trace, name), count_cell(sum.launches), count_cell(sum.is_short),
                           sum.gpu_ns, sum.call_ns});
@@ -201,7 +202,7 @@ DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cuto
   DataTable table{"outliers",
                   "longest calls",
                   {Column::text("function"), Column::instant("start_ns"),
-                   Column::time("call_ns", "call time"), Column::text("op"), Column::text("starts")}};
+                   Column::time("call_ns", "call time").main(), Column::text("op"), Column::text("starts")}};
   const Trace& trace = launches.trace;
   for (const LaunchCall* call : outliers)
     table.rows.push_back({event_cell(trace, call->call), trace.events.start_ns[call->call],
@@ -216,8 +217,8 @@ DataTable launch_each_table(const Launches& launches) {
                   "each GPU event with a launch",
                   {Column::text("kind"), Column::text("function"), Column::count("correlation"),
                    Column::text("device"), Column::count("stream"), Column::instant("call_start_ns", "call"),
-                   Column::time("call_ns", "call time"), Column::instant("gpu_start_ns", "start"),
-                   Column::time("gpu_ns", "GPU time"), Column::time("delay_ns"),
+                   Column::time("call_ns", "call time").main(), Column::instant("gpu_start_ns", "start"),
+                   Column::time("gpu_ns", "GPU time").main(), Column::time("delay_ns").main(),
                    Column::time("signed_delay_ns"), Column::text("name")}};
   const Trace& trace = launches.trace;
   for (const LaunchCall& call : launches.calls) {
@@ -237,7 +238,7 @@ DataTable launch_each_table(const Launches& launches) {
 DataTable launch_coverage_table(const Launches& launches) {
   DataTable table{"coverage",
                   "GPU work with and without a recorded launch",
-                  {Column::text("kind", "work"), Column::count("works", "all"),
+                  {Column::text("kind", "work"), Column::count("works", "all").detail(),
                    Column::count("launched", "with a launch"), Column::count("without_launch", "without")}};
   const Trace& trace = launches.trace;
   constexpr std::array<Category, 3> kCategories{Category::kKernel, Category::kGpuMemcpy,
@@ -285,10 +286,10 @@ DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t lim
   DataTable table{
       "streams",
       fmt::format("work launched and not yet started, by stream; {} or more block the CPU", limit),
-      {Column::text("device"), Column::count("stream"), Column::count("works", "work"),
+      {Column::text("device"), Column::count("stream"), Column::count("works", "work").detail(),
        Column::count("without_launch", "no launch"), Column::time("span_ns", "time"),
        Column::number("mean_length"), Column::count("max_length"), Column::time("empty_ns"),
-       Column::share("empty_share"), Column::time("blocked_ns")}};
+       Column::share("empty_share").main(), Column::time("blocked_ns")}};
   for (const StreamQueue& queue : queues) {
     const QueueSummary summary = summarize(queue.steps, limit);
     table.rows.push_back({device_text(queue.device), number_cell(queue.stream), count_cell(queue.works),
@@ -379,16 +380,15 @@ AnalysisResult analyze_queue(const TraceIndex& index, const AnalysisOptions& opt
 
 namespace analysis {
 
-extern const Analysis launch{
-    .name = "launch",
-    .summary = "show how long launch calls take, and how long work waits after its launch",
-    .needs = Needs::kLaunches | Needs::kOps,
-    .analyze = analyze_launch,
-    .options = kLaunchOptions,
-    .needs_times = true};
+extern const Analysis launch{.name = "launch",
+                             .summary = "show how long launch calls take, and work waits after them",
+                             .needs = Needs::kLaunches | Needs::kOps,
+                             .analyze = analyze_launch,
+                             .options = kLaunchOptions,
+                             .needs_times = true};
 
 extern const Analysis queue{.name = "queue",
-                            .summary = "show how much work waits on each stream, and when launches block",
+                            .summary = "show how much work waits on streams, and when launches block",
                             .needs = Needs::kLaunches,
                             .analyze = analyze_queue,
                             .options = kQueueOptions,

@@ -38,16 +38,17 @@ double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
 }
 
 DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
-  DataTable table{"allocators",
-                  "allocated memory; reserved but unallocated memory is cached or fragmented",
-                  {Column::text("memory"), Column::text("device"), Column::count("allocations"),
-                   Column::count("frees"), Column::bytes("allocated_bytes", "allocated in all"),
-                   Column::bytes("held_before_bytes", "of which before the file"),
-                   Column::bytes("left_bytes", "allocated and not freed"),
-                   Column::bytes("peak_allocated_bytes"), Column::instant("peak_allocated_at_ns", "at"),
-                   Column::bytes("peak_reserved_bytes"), Column::instant("peak_reserved_at_ns", "at"),
-                   Column::bytes("unused_at_peak_bytes", "of which not allocated"),
-                   Column::share("peak_share", "peak of the device's memory")}};
+  DataTable table{
+      "allocators",
+      "allocated memory; reserved but unallocated memory is cached or fragmented",
+      {Column::text("memory"), Column::text("device"), Column::count("allocations").detail(),
+       Column::count("frees").detail(), Column::bytes("allocated_bytes", "allocated in all"),
+       Column::bytes("held_before_bytes", "of which before the file"),
+       Column::bytes("left_bytes", "allocated and not freed").main(),
+       Column::bytes("peak_allocated_bytes").main(), Column::instant("peak_allocated_at_ns", "at").detail(),
+       Column::bytes("peak_reserved_bytes").main(), Column::instant("peak_reserved_at_ns", "at").detail(),
+       Column::bytes("unused_at_peak_bytes", "of which not allocated"),
+       Column::share("peak_share", "peak of the device's memory")}};
   for (const DeviceMemory& memory : history.devices) {
     const bool has_reserved = memory.peak_reserved_bytes >= 0;
     const double capacity = capacity_bytes(trace, memory);
@@ -74,7 +75,7 @@ DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
                            [](const Allocation* allocation) { return allocation->bytes; });
   DataTable table{"allocations",
                   "largest allocations",
-                  {Column::text("memory"), Column::text("device"), Column::bytes("bytes"),
+                  {Column::text("memory"), Column::text("device"), Column::bytes("bytes").main(),
                    Column::instant("at_ns"), Column::time("life_ns", "freed after")}};
   for (const Allocation* one : sorted) {
     if (top > 0 && table.rows.size() == top) break;
@@ -91,11 +92,11 @@ DataTable allocated_series_table(const Trace& trace) {
   std::vector<const MemoryEvent*> events;
   for (const MemoryEvent& event : trace.memory) events.push_back(&event);
   std::ranges::stable_sort(events, {}, [](const MemoryEvent* event) { return event->at_ns; });
-  DataTable table{
-      "allocated_series",
-      "allocated memory after each allocation and free",
-      {Column::text("memory"), Column::text("device"), Column::instant("at_ns"),
-       Column::bytes("bytes", "change"), Column::bytes("allocated_bytes"), Column::bytes("reserved_bytes")}};
+  DataTable table{"allocated_series",
+                  "allocated memory after each allocation and free",
+                  {Column::text("memory"), Column::text("device"), Column::instant("at_ns"),
+                   Column::bytes("bytes", "change").main(), Column::bytes("allocated_bytes"),
+                   Column::bytes("reserved_bytes").main()}};
   for (const MemoryEvent* event : events)
     table.rows.push_back({device_type_name(event->device_type), memory_device_cell(event->device),
                           event->at_ns, event->bytes, number_cell(event->total_allocated),
@@ -140,9 +141,10 @@ std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& histo
 DataTable stacks_table(const char* key, const char* title) {
   return {key,
           title,
-          {Column::text("memory"), Column::text("device"), Column::text("line"), Column::bytes("bytes"),
-           Column::share("share", "of all"), Column::count("allocations"), Column::instant("first_ns"),
-           Column::instant("last_ns"), Column::text("stack")},
+          {Column::text("memory"), Column::text("device"), Column::text("line").identifying(),
+           Column::bytes("bytes").main(), Column::share("share", "of all").main(),
+           Column::count("allocations").detail(), Column::instant("first_ns"), Column::instant("last_ns"),
+           Column::text("stack").detail()},
           {}};
 }
 
@@ -233,13 +235,13 @@ DataTable pools_table(const Trace& trace) {
   DataTable table{"pools",
                   "reserved memory at the end, by state",
                   {Column::text("memory"), Column::text("device"), Column::count("segments"),
-                   Column::bytes("reserved_bytes"), Column::bytes("active_bytes", "in use"),
+                   Column::bytes("reserved_bytes").main(), Column::bytes("active_bytes", "in use"),
                    Column::bytes("rounding_bytes", "of which rounding"),
                    Column::bytes("waiting_bytes", "of which freed, awaiting a stream"),
                    Column::bytes("inactive_split_bytes", "free in partly used segments"),
                    Column::bytes("free_whole_bytes", "free in whole segments"),
                    Column::bytes("largest_free_bytes", "largest free block"),
-                   Column::share("fragmentation", "free outside the largest block")}};
+                   Column::share("fragmentation", "free outside the largest block").main()}};
   for (const MemoryPool& pool : trace.memory_pools) {
     const std::int64_t free = pool.inactive_split_bytes + pool.free_whole_bytes;
     table.rows.push_back({device_type_name(pool.device_type), memory_device_cell(pool.device), pool.segments,
@@ -277,12 +279,12 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
     sum.timed_bytes += transfer.bytes;
     sum.timed_ns += static_cast<double>(transfer.duration_ns);
   }
-  DataTable table{
-      "transfers",
-      "copies and sets by kind and memory",
-      {Column::text("device"), Column::text("kind"), Column::text("memory"), Column::count("transfers"),
-       Column::bytes("bytes"), Column::time("time_ns"), Column::time("max_ns", "longest"),
-       Column::bandwidth("gb_s", "bandwidth"), Column::count("zero_duration")}};
+  DataTable table{"transfers",
+                  "copies and sets by kind and memory",
+                  {Column::text("device"), Column::text("kind").identifying(), Column::text("memory"),
+                   Column::count("transfers"), Column::bytes("bytes").main(), Column::time("time_ns").main(),
+                   Column::time("max_ns", "longest"), Column::bandwidth("gb_s", "bandwidth").main(),
+                   Column::count("zero_duration")}};
   for (const auto& [key, sum] : sums) {
     const auto& [device, kind, memory] = key;
     table.rows.push_back({device_text(device), std::string(to_string(kind)),
@@ -296,7 +298,7 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
 DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
   DataTable table{"bandwidth",
                   "bandwidth of each kind while active",
-                  {Column::text("device"), Column::text("kind"), Column::count("transfers"),
+                  {Column::text("device"), Column::text("kind").identifying(), Column::count("transfers"),
                    Column::count("without_bandwidth", "bandwidth unknown"), Column::time("active_ns", "time"),
                    Column::bandwidth("mean_gb_s", "mean"), Column::bandwidth("max_gb_s", "max")}};
   for (const BandwidthSeries& one : series) {
@@ -318,10 +320,11 @@ DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
 }
 
 DataTable bandwidth_series_table(const std::vector<BandwidthSeries>& series) {
-  DataTable table{"bandwidth_series",
-                  "bandwidth after each change",
-                  {Column::text("device"), Column::text("kind"), Column::instant("at_ns", "from"),
-                   Column::bandwidth("gb_s", "bandwidth"), Column::count("active")}};
+  DataTable table{
+      "bandwidth_series",
+      "bandwidth after each change",
+      {Column::text("device"), Column::text("kind").identifying(), Column::instant("at_ns", "from"),
+       Column::bandwidth("gb_s", "bandwidth").main(), Column::count("active")}};
   for (const BandwidthSeries& one : series) {
     for (const BandwidthStep& step : one.steps)
       table.rows.push_back({device_text(one.device), std::string(to_string(one.kind)), step.at_ns, step.gb_s,
@@ -505,12 +508,11 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
 
 namespace analysis {
 
-extern const Analysis memory{
-    .name = "memory",
-    .summary = "show copies, bandwidth, allocations, the lines that hold memory, fragmentation",
-    .needs = Needs::kMemory | Needs::kGpuArguments,
-    .analyze = analyze_memory,
-    .options = kMemoryOptions};
+extern const Analysis memory{.name = "memory",
+                             .summary = "show copies, allocations, lines that hold memory, fragments",
+                             .needs = Needs::kMemory | Needs::kGpuArguments,
+                             .analyze = analyze_memory,
+                             .options = kMemoryOptions};
 
 }  // namespace analysis
 

@@ -264,14 +264,15 @@ std::int64_t OpGroup::*sort_key(const AnalysisOptions& options, bool has_device_
 
 DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t self_cpu,
                    std::int64_t self_device) {
-  DataTable table{"ops", "CPU calls", {Column::text("name"), Column::text("kind")}};
-  if (by == OpsBy::kShape) table.columns.push_back(Column::text("input_shapes"));
-  if (by == OpsBy::kStack) table.columns.push_back(Column::text("stack"));
-  add_columns(table, {Column::count("calls"), Column::time("self_cpu_ns", "self CPU"),
-                      Column::share("self_cpu_share", "of all"), Column::time("cpu_total_ns", "CPU total"),
-                      Column::time("cpu_mean_ns", "CPU mean"), Column::time("self_device_ns"),
-                      Column::share("self_device_share", "of all"), Column::time("device_total_ns"),
-                      Column::time("device_mean_ns")});
+  DataTable table{"ops", "CPU calls", {Column::text("name"), Column::text("kind").detail()}};
+  if (by == OpsBy::kShape) table.columns.push_back(Column::text("input_shapes").main());
+  if (by == OpsBy::kStack) table.columns.push_back(Column::text("stack").main());
+  add_columns(table,
+              {Column::count("calls"), Column::time("self_cpu_ns", "self CPU").main(),
+               Column::share("self_cpu_share", "of all").main(), Column::time("cpu_total_ns", "CPU total"),
+               Column::time("cpu_mean_ns", "CPU mean").detail(), Column::time("self_device_ns").main(),
+               Column::share("self_device_share", "of all").main(), Column::time("device_total_ns"),
+               Column::time("device_mean_ns").detail()});
   for (const OpGroup& group : groups) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{group.name, group.kind});
     if (by != OpsBy::kName) row.emplace_back(group.detail);
@@ -344,12 +345,12 @@ void add_amount_columns(const Known& known, DataTable& table) {
   if (known.flops) table.columns.push_back(Column::number("gflop", "GFLOP"));
   if (known.idle) {
     table.columns.push_back(Column::time("own_idle_ns"));
-    table.columns.push_back(Column::time("idle_ns", "devices idle"));
+    table.columns.push_back(Column::time("idle_ns", "devices idle").main());
   }
   if (!known.memory) return;
-  table.columns.push_back(Column::bytes("kept_bytes", "allocated - freed"));
-  table.columns.push_back(Column::bytes("peak_bytes", "held at the peak"));
-  table.columns.push_back(Column::share("peak_share", "of the peak"));
+  table.columns.push_back(Column::bytes("kept_bytes", "allocated - freed").detail());
+  table.columns.push_back(Column::bytes("peak_bytes", "held at the peak").detail());
+  table.columns.push_back(Column::share("peak_share", "of the peak").detail());
 }
 
 void add_amount_cells(const PythonTimes& times, const PythonWork& work, const Known& known,
@@ -362,9 +363,9 @@ void add_amount_cells(const PythonTimes& times, const PythonWork& work, const Kn
 }
 
 void add_columns(const Known& known, DataTable& table) {
-  add_columns(table, {Column::count("calls"), Column::time("host_ns"), Column::count("own_launches"),
-                      Column::count("launches"), Column::time("own_device_ns"), Column::time("device_ns"),
-                      Column::share("share", "of all")});
+  add_columns(table, {Column::count("calls"), Column::time("host_ns").main(), Column::count("own_launches"),
+                      Column::count("launches"), Column::time("own_device_ns"),
+                      Column::time("device_ns").main(), Column::share("share", "of all").main()});
   add_amount_columns(known, table);
 }
 
@@ -422,7 +423,7 @@ std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
 /// The first `top` modules and their parents: no child exceeds its parent's time.
 DataTable module_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
   DataTable table{
-      "modules", "by nn.Module, nested", {Column::text("path", "module"), Column::count("depth")}};
+      "modules", "by nn.Module, nested", {Column::text("path", "module"), Column::count("depth").detail()}};
   add_columns(known, table);
   std::vector<std::uint32_t> order = by_total_time(work.module_times);
   if (top > 0 && order.size() > top) {
@@ -450,12 +451,12 @@ DataTable line_table(const PythonWork& work, const Known& known, std::size_t top
 
 /// Totals that sum to those of idle, roofline and memory.
 DataTable totals_table(const PythonWork& work, const Known& known) {
-  DataTable table{"totals", "totals", {Column::text("where"), Column::time("device_ns")}};
+  DataTable table{"totals", "totals", {Column::text("where"), Column::time("device_ns").main()}};
   if (known.flops) table.columns.push_back(Column::number("gflop", "GFLOP"));
-  if (known.idle) table.columns.push_back(Column::time("idle_ns", "devices idle"));
+  if (known.idle) table.columns.push_back(Column::time("idle_ns", "devices idle").main());
   if (known.memory) {
-    table.columns.push_back(Column::bytes("kept_bytes", "allocated - freed"));
-    table.columns.push_back(Column::bytes("peak_bytes", "held at the peak"));
+    table.columns.push_back(Column::bytes("kept_bytes", "allocated - freed").detail());
+    table.columns.push_back(Column::bytes("peak_bytes", "held at the peak").detail());
   }
   const auto add = [&](const char* where, const PythonAmounts& amounts) {
     std::vector<Cell>& row =
@@ -513,17 +514,16 @@ AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& o
 
 namespace analysis {
 
-extern const Analysis ops{
-    .name = "ops",
-    .summary = "show operators with self and total CPU and device time, like key_averages",
-    .needs = Needs::kLaunches | Needs::kOps,
-    .analyze = analyze_ops,
-    .options = kOpsOptions,
-    .needs_with = needs_with_ops};
+extern const Analysis ops{.name = "ops",
+                          .summary = "show CPU and device time of operators, like key_averages",
+                          .needs = Needs::kLaunches | Needs::kOps,
+                          .analyze = analyze_ops,
+                          .options = kOpsOptions,
+                          .needs_with = needs_with_ops};
 
 extern const Analysis modules{
     .name = "modules",
-    .summary = "show GPU and CPU time, FLOPs, idle time and memory by nn.Module and Python line",
+    .summary = "show time, FLOPs and memory by nn.Module and Python line",
     .needs = Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kPython | Needs::kMemory,
     .analyze = analyze_modules};
 

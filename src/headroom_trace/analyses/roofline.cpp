@@ -84,12 +84,13 @@ DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks&
   DataTable table{
       "roofline",
       "operators against the roofline",
-      {Column::text("op", "operator"), Column::text("dims", "shapes"), Column::text("types"),
-       Column::text("math", "peak of"), Column::count("calls"), Column::time("device_ns", "device time"),
-       Column::share("share", "of all"), Column::flops("gflops_per_second", "GFLOP/s"),
-       Column::bandwidth("gb_per_second", "GB/s"), Column::text("bound", "bound by"),
-       Column::share("roof_share", "of roofline"), Column::time("above_roof_ns", "above roofline"),
-       Column::text("strides"), Column::text("arguments", "convolution arguments")}};
+      {Column::text("op", "operator"), Column::text("dims", "shapes").main(), Column::text("types").detail(),
+       Column::text("math", "peak of").detail(), Column::count("calls"),
+       Column::time("device_ns", "device time"), Column::share("share", "of all"),
+       Column::flops("gflops_per_second", "achieved"), Column::bandwidth("gb_per_second", "bandwidth"),
+       Column::text("bound", "bound by"), Column::share("roof_share", "of roof").main(),
+       Column::time("above_roof_ns", "above roof").main(), Column::text("strides").detail(),
+       Column::text("arguments", "convolution arguments").detail()}};
   for (const RooflineRow& row : found.rows) {
     const bool is_bounded = has_roof(row, peaks);
     table.rows.push_back(
@@ -108,7 +109,7 @@ DataTable coverage_table(const Roofline& found, double total_ns) {
   DataTable table{"coverage",
                   "device time by whether the cost is known",
                   {Column::text("kind"), Column::count("works", "kernels, copies, sets"),
-                   Column::time("device_ns", "device time"), Column::share("share", "of all")}};
+                   Column::time("device_ns", "device time").main(), Column::share("share", "of all")}};
   for (std::size_t kind = 0; kind < kCoverages; ++kind)
     table.rows.push_back({std::string(to_string(static_cast<Coverage>(kind))), found.covered_works[kind],
                           found.covered_ns[kind], quotient_cell(found.covered_ns[kind], total_ns)});
@@ -119,7 +120,7 @@ DataTable unknown_table(const Trace& trace, const Roofline& found, double total_
   DataTable table{"unknown",
                   "operators of unknown cost",
                   {Column::text("op", "operator"), Column::count("works", "kernels, copies, sets"),
-                   Column::time("device_ns", "device time"), Column::share("share", "of all")}};
+                   Column::time("device_ns", "device time").main(), Column::share("share", "of all")}};
   for (const Roofline::Unknown& one : found.unknown)
     table.rows.push_back(
         {name_cell(trace, one.op), one.works, one.device_ns, quotient_cell(one.device_ns, total_ns)});
@@ -175,12 +176,11 @@ constexpr AnalysisOption kRooflineOptions[] = {
 
 namespace analysis {
 
-extern const Analysis roofline{
-    .name = "roofline",
-    .summary = "compare operators with the peak compute and bandwidth of the device",
-    .needs = Needs::kLaunches | Needs::kOps | Needs::kOpArguments,
-    .analyze = analyze_roofline,
-    .options = kRooflineOptions};
+extern const Analysis roofline{.name = "roofline",
+                               .summary = "compare operators with the peaks of the device",
+                               .needs = Needs::kLaunches | Needs::kOps | Needs::kOpArguments,
+                               .analyze = analyze_roofline,
+                               .options = kRooflineOptions};
 
 }  // namespace analysis
 }  // namespace headroom::trace

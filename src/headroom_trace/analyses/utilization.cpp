@@ -211,7 +211,7 @@ DataTable device_rows(const Trace& trace, const DeviceWork& work, const std::vec
       "devices",
       "devices",
       {Column::text("device"), Column::text("name"), Column::time("time_ns"), Column::count("kernels"),
-       Column::share("sm_efficiency", "SM efficiency"), Column::share("achieved_occupancy")}};
+       Column::share("sm_efficiency", "SM efficiency").main(), Column::share("achieved_occupancy").main()}};
   for (std::uint32_t device = 0; device < work.devices.size(); ++device) {
     WeightedMean occupancy;
     std::int64_t count = 0;
@@ -260,9 +260,10 @@ DataTable kernel_rows(const Trace& trace, const std::vector<Kernel>& kernels) {
   DataTable table{
       "kernels",
       "kernels by total time, means weighted by it",
-      {Column::text("name"), Column::count("count"), Column::time("total_ns"),
-       Column::number("blocks_per_sm", "blocks per SM"), Column::share("sm_efficiency", "SM efficiency"),
-       Column::share("achieved_occupancy"), Column::count("registers_per_thread", "registers")}};
+      {Column::text("name"), Column::count("count"), Column::time("total_ns").main(),
+       Column::number("blocks_per_sm", "blocks per SM"),
+       Column::share("sm_efficiency", "SM efficiency").main(), Column::share("achieved_occupancy").main(),
+       Column::count("registers_per_thread", "registers")}};
   for (const Group& group : groups) {
     table.rows.push_back({std::string(trace.names[group.name]), group.count, group.total, group.blocks.cell(),
                           group.efficiency.cell(), group.occupancy.cell(),
@@ -334,14 +335,15 @@ AnalysisResult analyze_efficiency(const TraceIndex& index, const AnalysisOptions
 }
 
 DataTable devices_table(const std::vector<DeviceTimes>& devices) {
-  DataTable table{"devices",
-                  "overlapped and exposed communication",
-                  {Column::text("device"), Column::time("span_ns"), Column::time("compute_ns"),
-                   Column::time("communication_ns"), Column::time("overlap_ns", "overlapped"),
-                   Column::share("overlap_share", "overlap"), Column::time("exposed_communication_ns"),
-                   Column::share("exposed_communication_share", "share of span"),
-                   Column::time("memory_ns", "copies and sets"), Column::time("exposed_memory_ns", "exposed"),
-                   Column::share("exposed_memory_share", "share of span")}};
+  DataTable table{
+      "devices",
+      "overlapped and exposed communication",
+      {Column::text("device"), Column::time("span_ns"), Column::time("compute_ns"),
+       Column::time("communication_ns").main(), Column::time("overlap_ns", "overlapped"),
+       Column::share("overlap_share", "overlap").main(), Column::time("exposed_communication_ns").main(),
+       Column::share("exposed_communication_share", "share of span").main(),
+       Column::time("memory_ns", "copies and sets"), Column::time("exposed_memory_ns", "exposed copies"),
+       Column::share("exposed_memory_share", "share of span")}};
   for (const DeviceTimes& times : devices) {
     const Breakdown sum = breakdown(times);
     table.rows.push_back(
@@ -386,11 +388,12 @@ std::vector<KernelRow> communication_kernels(const Trace& trace, const DeviceWor
 
 DataTable kernels_table(const Trace& trace, const std::vector<KernelRow>& rows,
                         const std::vector<DeviceTimes>& devices, std::size_t top) {
-  DataTable table{"kernels",
-                  "communication kernels, the most exposed first",
-                  {Column::text("device"), Column::text("kernel"), Column::count("calls"),
-                   Column::time("total_ns"), Column::time("time_ns", "merged"), Column::time("hidden_ns"),
-                   Column::share("hidden_share", "overlap"), Column::time("exposed_ns")}};
+  DataTable table{
+      "kernels",
+      "communication kernels, the most exposed first",
+      {Column::text("device"), Column::text("kernel").identifying(), Column::count("calls"),
+       Column::time("total_ns").main(), Column::time("time_ns", "merged"), Column::time("hidden_ns"),
+       Column::share("hidden_share", "overlap"), Column::time("exposed_ns").main()}};
   for (const KernelRow& row : rows)
     table.rows.push_back({device_text(devices[row.device].device), name_cell(trace, row.name),
                           count_cell(row.calls), row.total_ns, row.union_ns, row.hidden_ns,
@@ -426,7 +429,8 @@ AnalysisResult analyze_overlap(const TraceIndex& index, const AnalysisOptions& o
   const Breakdown sum = total(devices);
   add_headlines(sum, "", result);
   if (sum.communication_ns == 0) {
-    result.notes.emplace_back("no communication in this trace: no overlap to measure");
+    result.answer = {fmt::format("no communication in this trace; exposed copies {} of the time",
+                                 format_percent(Breakdown::share_of(sum.exposed_memory_ns, sum.span_ns)))};
   } else if (sum.exposed_communication_ns > sum.span_ns / 10) {
     result.notes.push_back(
         fmt::format("exposed communication takes {} of the time: larger buckets, earlier collectives or more "
@@ -454,12 +458,11 @@ extern const Analysis efficiency{.name = "efficiency",
                                  .analyze = analyze_efficiency,
                                  .needs_times = true};
 
-extern const Analysis overlap{
-    .name = "overlap",
-    .summary = "show how much communication overlaps compute, and how much is exposed",
-    .needs = Needs::kGpuWork,
-    .analyze = analyze_overlap,
-    .needs_times = true};
+extern const Analysis overlap{.name = "overlap",
+                              .summary = "show how much communication overlaps compute or is exposed",
+                              .needs = Needs::kGpuWork,
+                              .analyze = analyze_overlap,
+                              .needs_times = true};
 
 }  // namespace analysis
 

@@ -24,11 +24,12 @@ DataTable problems_table(const Trace& trace) {
 }
 
 DataTable checks_table(const Trace& trace, const std::vector<TraceCheck>& checks) {
-  DataTable table{"checks",
-                  "checks of the events against each other",
-                  {Column::text("check"), Column::count("count"), Column::count("of"),
-                   Column::time("largest_ns"), Column::text("verdict", ""),
-                   Column::text("example", "first of them"), Column::instant("start_ns", "at")}};
+  DataTable table{
+      "checks",
+      "checks of the events against each other",
+      {Column::text("check"), Column::count("count").main(), Column::count("of"), Column::time("largest_ns"),
+       Column::text("verdict", "").main(), Column::text("example", "first of them").detail(),
+       Column::instant("start_ns", "at").detail()}};
   for (const TraceCheck& check : checks) {
     const bool any = check.count > 0;
     std::vector<Cell> row{check.what,
@@ -63,7 +64,7 @@ DataTable content_table(const Trace& trace) {
   for (const Category category : trace.events.category) ++counts[static_cast<std::size_t>(category)];
   DataTable table{"content",
                   fmt::format("contents of the file: {} events", trace.events_seen),
-                  {Column::text("what"), Column::count("count")}};
+                  {Column::text("what"), Column::count("count").main()}};
   const auto add = [&](const char* what, std::size_t count) {
     if (count > 0) table.rows.push_back({what, count_cell(count)});
   };
@@ -113,11 +114,10 @@ AnalysisResult analyze_validate(const TraceIndex& index, const AnalysisOptions&)
 
 namespace analysis {
 
-extern const Analysis validate{
-    .name = "validate",
-    .summary = "check the file: unreadable parts, and events that contradict each other",
-    .needs = Needs::kAll | Needs::kSyntax,
-    .analyze = analyze_validate};
+extern const Analysis validate{.name = "validate",
+                               .summary = "check the file: unreadable parts, contradictory events",
+                               .needs = Needs::kAll | Needs::kSyntax,
+                               .analyze = analyze_validate};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -204,11 +204,13 @@ DataTable collective_table(const std::vector<CollectiveCall>& calls) {
   DataTable table{
       "collective_calls",
       "communication kernels",
-      {Column::text("group"), Column::text("group_ranks", "ranks"), Column::count("group_size", "size"),
-       Column::count("index"), Column::text("collective"), Column::text("kernel"), Column::text("dtype"),
-       Column::number("elements_in", "in"), Column::number("elements_out", "out"), Column::bytes("bytes"),
-       Column::count("device"), Column::count("stream"), Column::count("iteration"),
-       Column::instant("start_ns"), Column::time("duration_ns"), Column::time("exposed_ns")},
+      {Column::text("group"), Column::text("group_ranks", "ranks").detail(),
+       Column::count("group_size", "size").detail(), Column::count("index").identifying(),
+       Column::text("collective").main(), Column::text("kernel").detail(), Column::text("dtype").detail(),
+       Column::number("elements_in", "in").detail(), Column::number("elements_out", "out").detail(),
+       Column::bytes("bytes").main(), Column::count("device").detail(), Column::count("stream").detail(),
+       Column::count("iteration").detail(), Column::instant("start_ns"), Column::time("duration_ns").main(),
+       Column::time("exposed_ns").main()},
       {},
       true};
   for (const CollectiveCall& call : calls) {

@@ -209,8 +209,8 @@ std::int64_t parts_of(const MatchedCollective& collective) {
 }
 
 std::vector<Column> kind_columns() {
-  return {Column::text("group"), Column::text("collective"), Column::text("dtype"),
-          Column::bytes("bytes", "size")};
+  return {Column::text("group"), Column::text("collective").identifying(), Column::text("dtype").detail(),
+          Column::bytes("bytes", "size").main()};
 }
 
 void sort_descending(DataTable& table, std::size_t column) {
@@ -280,10 +280,11 @@ DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls) {
   std::map<KindKey, std::vector<const CollectiveCall*>> kinds;
   for (const CollectiveCall& call : calls) kinds[key_of(call)].push_back(&call);
   DataTable table{"collectives", "communication kernels of this rank", kind_columns()};
-  add_columns(table, {Column::count("ranks"), Column::count("calls"), Column::time("total_ns"),
-                      Column::time("min_ns"), Column::time("median_ns"), Column::time("max_ns"),
-                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm, at least"),
-                      Column::bandwidth("bus_bandwidth_gb_s", "bus, at least")});
+  add_columns(table,
+              {Column::count("ranks").detail(), Column::count("calls"), Column::time("total_ns").main(),
+               Column::time("min_ns"), Column::time("median_ns").main(), Column::time("max_ns"),
+               Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm, at least").detail(),
+               Column::bandwidth("bus_bandwidth_gb_s", "bus, at least").main()});
   for (const auto& [key, members] : kinds) {
     const CollectiveCall& first = *members.front();
     std::vector<double> times;
@@ -307,14 +308,14 @@ DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span
   for (const MatchedCollective& collective : matched)
     kinds[key_of(first_call(collective))].push_back(&collective);
   DataTable table{"collectives", "collectives of all ranks", kind_columns()};
-  add_columns(table, {Column::count("ranks"), Column::count("collectives", "count"),
+  add_columns(table, {Column::count("ranks").detail(), Column::count("collectives", "count"),
                       Column::time("latency_total_ns", "total latency"),
-                      Column::time("latency_median_ns", "median latency"),
+                      Column::time("latency_median_ns", "median latency").main(),
                       Column::time("skew_median_ns", "median skew"), Column::time("skew_max_ns", "max skew"),
-                      Column::time("aligned_skew_median_ns", "median skew, aligned"),
+                      Column::time("aligned_skew_median_ns", "median skew, aligned").main(),
                       Column::time("aligned_skew_max_ns", "max skew, aligned"),
-                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm"),
-                      Column::bandwidth("bus_bandwidth_gb_s", "bus")});
+                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm").detail(),
+                      Column::bandwidth("bus_bandwidth_gb_s", "bus").main()});
   for (const auto& [key, members] : kinds) {
     const CollectiveCall& first = first_call(*members.front());
     std::vector<double> latencies, skews, aligned;
@@ -340,11 +341,11 @@ DataTable skew_table(std::span<const MatchedCollective> matched, std::span<const
                      std::span<const RankResult> ranks) {
   DataTable table{"skews", "collectives by skew", kind_columns()};
   table.columns.insert(table.columns.begin() + 1, Column::count("index"));
-  add_columns(table, {Column::count("ranks"), Column::time("latency_ns"), Column::time("skew_ns"),
-                      Column::time("aligned_skew_ns", "skew, aligned"),
+  add_columns(table, {Column::count("ranks").detail(), Column::time("latency_ns").main(),
+                      Column::time("skew_ns"), Column::time("aligned_skew_ns", "skew, aligned").main(),
                       Column::count("last_rank", "last rank, aligned"),
-                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm"),
-                      Column::bandwidth("bus_bandwidth_gb_s", "bus")});
+                      Column::bandwidth("algorithm_bandwidth_gb_s", "algorithm").detail(),
+                      Column::bandwidth("bus_bandwidth_gb_s", "bus").main()});
   for (const MatchedCollective& collective : matched) {
     const CollectiveCall& first = first_call(collective);
     const Arrival aligned = arrival_of(collective, offsets);
@@ -378,8 +379,8 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
   DataTable table{
       "ranks",
       "who waits for whom",
-      {Column::count("rank"), Column::text("file"), Column::count("collectives"),
-       Column::time("wait_ns", "waited"), Column::time("aligned_wait_ns", "waited, aligned"),
+      {Column::count("rank"), Column::text("file").detail(), Column::count("collectives"),
+       Column::time("wait_ns", "waited"), Column::time("aligned_wait_ns", "waited, aligned").main(),
        Column::count("last", "times last, aligned"), Column::time("clock_offset_ns", "clock ahead by")}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     table.rows.push_back({ranks[i].rank, ranks[i].source, sums[i].collectives, sums[i].wait_ns,
@@ -390,12 +391,12 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
 }
 
 DataTable unmatched_table(std::span<const UnmatchedCall> unmatched, std::span<const RankResult> ranks) {
-  DataTable table{
-      "unmatched",
-      "communication kernels without a match on other ranks",
-      {Column::count("rank"), Column::text("group"), Column::count("index"), Column::text("collective"),
-       Column::bytes("bytes", "size"), Column::instant("start_ns", "at"), Column::time("duration_ns", "time"),
-       Column::text("reason", "why")}};
+  DataTable table{"unmatched",
+                  "communication kernels without a match on other ranks",
+                  {Column::count("rank"), Column::text("group"), Column::count("index"),
+                   Column::text("collective").identifying(), Column::bytes("bytes", "size").main(),
+                   Column::instant("start_ns", "at"), Column::time("duration_ns", "time"),
+                   Column::text("reason", "why").main()}};
   for (const UnmatchedCall& one : unmatched) {
     const CollectiveCall& call = *one.part.call;
     table.rows.push_back({ranks[one.part.rank].rank, call.group, call.index, call.collective,
@@ -410,7 +411,7 @@ DataTable wait_table(std::span<const MatchedCollective> matched, std::span<const
                   "each rank in each collective",
                   {Column::text("group"), Column::count("index"), Column::count("rank"),
                    Column::instant("start_ns"), Column::time("duration_ns"), Column::time("wait_ns"),
-                   Column::time("aligned_wait_ns", "wait, aligned")},
+                   Column::time("aligned_wait_ns", "wait, aligned").main()},
                   {},
                   true};
   for (const MatchedCollective& collective : matched) {

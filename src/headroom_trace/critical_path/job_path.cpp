@@ -180,11 +180,12 @@ DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankR
     shown.resize(top);
     std::ranges::sort(shown);
   }
-  DataTable table{"job_path",
-                  "the job's critical path from rank to rank",
-                  {Column::count("rank"), Column::instant("from_ns"), Column::instant("to_ns"),
-                   Column::time("time_ns"), Column::text("class", "main class"),
-                   Column::time("class_ns", "time of class"), Column::text("until", "ends at collective")}};
+  DataTable table{
+      "job_path",
+      "the job's critical path from rank to rank",
+      {Column::count("rank"), Column::instant("from_ns").detail(), Column::instant("to_ns").detail(),
+       Column::time("time_ns").main(), Column::text("class", "main class"),
+       Column::time("class_ns", "time of class"), Column::text("until", "ends at collective")}};
   for (const JobStretch* stretch : shown) {
     const std::size_t kind = main_class(*stretch);
     table.rows.push_back({ranks[stretch->rank].rank, stretch->from_ns, stretch->to_ns, time(stretch),
@@ -196,8 +197,8 @@ DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankR
 DataTable job_class_table(std::span<const JobStretch> path, std::span<const RankResult> ranks) {
   DataTable table{"job_classes",
                   "the job's critical path by rank and class",
-                  {Column::count("rank"), Column::text("class"), Column::time("time_ns"),
-                   Column::share("share", "of the path")}};
+                  {Column::count("rank"), Column::text("class"), Column::time("time_ns").main(),
+                   Column::share("share", "of the path").main()}};
   for (const auto& [key, time_ns] : times_of(path)) {
     table.rows.push_back(
         {ranks[key.first].rank, class_name(key.second), time_ns, share_cell(time_ns, length_ns(path))});

@@ -353,12 +353,12 @@ std::vector<std::string> finding_sentences(std::span<const Finding> findings, do
   std::vector<std::string> say;
   std::size_t number = 0;
   for (const Finding& finding : findings) {
-    std::string text =
+    const std::string text =
         fmt::format("{}. {}: saves {} of {}{} ({}{})", ++number, to_string(finding.kind),
                     format_time_ns(finding.recoverable_ns), format_time_ns(step_ns), has_steps ? "/step" : "",
                     format_percent(finding.share), has_steps ? "" : " of the trace");
-    if (const std::string place = place_text(finding); !place.empty()) text += "; " + place;
     say.push_back(text);
+    if (const std::string place = place_text(finding); !place.empty()) say.push_back("   " + place);
     if (finding.partner >= 0) say.push_back("   " + partner_text(findings, finding, number));
     say.push_back("   " + finding.evidence);
     say.push_back("   fix: " + finding.fix);

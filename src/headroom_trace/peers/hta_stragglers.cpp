@@ -98,10 +98,11 @@ std::vector<HtaLateStarts> hta_late_starts(const HtaStragglerSearch& search, std
 }
 
 DataTable hta_candidate_table(const HtaStragglerSearch& search) {
-  DataTable table{"candidates",
-                  "kernels by how much their time differs between ranks",
-                  {Column::count("stream"), Column::text("kernel"), Column::count("iterations"),
-                   Column::share("spread", "deviation, of the mean iteration")}};
+  DataTable table{
+      "candidates",
+      "kernels by how much their time differs between ranks",
+      {Column::count("stream"), Column::text("kernel").identifying(), Column::count("iterations").detail(),
+       Column::share("spread", "deviation, of the mean iteration")}};
   for (const HtaStragglerCandidate& one : search.candidates)
     table.rows.push_back({number_cell(one.stream), one.kernel, one.iterations, one.spread});
   return table;
@@ -111,9 +112,9 @@ DataTable hta_lateness_table(const std::vector<HtaLateStarts>& late, std::span<c
   DataTable table{
       "lateness",
       "by Holistic Trace Analysis' rule: how late each rank starts the last long kernel of an iteration",
-      {Column::count("rank"), Column::text("file"), Column::count("iterations"),
+      {Column::count("rank"), Column::text("file").detail(), Column::count("iterations").detail(),
        Column::number("normalized_start", "start / mean iteration"),
-       Column::time("late_ns", "after the first rank"),
+       Column::time("late_ns", "after the first rank").main(),
        Column::time("aligned_late_ns", "the same, clocks aligned"), Column::count("last", "last to start")}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const HtaLateStarts& rank = late[i];

@@ -135,10 +135,10 @@ ExitCode list(const std::string& json) {
   if (!json.empty())
     write_file_atomically(json == "-" ? "/dev/stdout" : json, dump_json_pretty(list_json()) + "\n");
   if (json == "-") return ExitCode::kSuccess;
-  Table table({{"analysis"}, {"description"}, {"options (defaults)"}});
+  Table table({{"analysis"}, {"description, options (defaults)"}});
   for (const trace::Analysis* analysis : trace::analyses()) {
     table.row({analysis->name, analysis->summary});
-    for (const trace::AnalysisOption& option : analysis->options) table.row({"", "", option_text(option)});
+    for (const trace::AnalysisOption& option : analysis->options) table.row({"", "  " + option_text(option)});
   }
   print_table(table, stdout);
   return ExitCode::kSuccess;

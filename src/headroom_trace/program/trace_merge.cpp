@@ -112,12 +112,12 @@ void print_summary(const trace::MergedTrace& merged, const MergeOptions& options
     facts.push_back(rank.facts);
     events += rank.events_written;
   }
-  warn_of_problems(facts);
-  for (const std::string& note : merged.notes) print_sentence(note);
-  print_clocks(merged);
   print_sentence(fmt::format("{} events of {} ranks and {} {} between them written to {}", events,
                              merged.ranks.size(), merged.arrows, merged.arrows == 1 ? "arrow" : "arrows",
                              options.out == "-" ? "standard output" : options.out));
+  warn_of_problems(facts);
+  for (const std::string& note : merged.notes) print_sentence(note);
+  print_clocks(merged);
 }
 
 ExitCode merge(const MergeOptions& options) {

@@ -71,6 +71,9 @@ constexpr std::size_t count_of(DeviceTimeStatus) {
 constexpr std::size_t count_of(Kind) {
   return static_cast<std::size_t>(Kind::kNumber) + 1;
 }
+constexpr std::size_t count_of(Importance) {
+  return static_cast<std::size_t>(Importance::kDetail) + 1;
+}
 
 // Field lists for both directions.
 
@@ -118,7 +121,7 @@ void fields(Is<RankSummary> auto& summary, auto& visit) {
   visit.named("path", summary.path);
 }
 void fields(Is<Column> auto& column, auto& visit) {
-  visit(column.key, column.title, column.kind);
+  visit(column.key, column.title, column.kind, column.importance);
 }
 void fields(Is<DataTable> auto& table, auto& visit) {
   visit(table.key, table.title, table.columns, table.rows, table.is_for_combining, table.is_in_answer);

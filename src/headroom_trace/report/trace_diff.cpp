@@ -213,10 +213,12 @@ struct Scale {
 };
 
 void add_sum_columns(DataTable& table) {
-  add_columns(table, {Column::count("count_before", "count A"), Column::count("count_after", "count B"),
-                      Column::time("time_before_ns", "time A"), Column::time("time_after_ns", "time B"),
-                      Column::time("difference_ns", "B - A"), Column::time("call_before_ns", "per call A"),
-                      Column::time("call_after_ns", "per call B")});
+  add_columns(
+      table,
+      {Column::count("count_before", "count A"), Column::count("count_after", "count B"),
+       Column::time("time_before_ns", "time A").main(), Column::time("time_after_ns", "time B").main(),
+       Column::time("difference_ns", "B - A").main(), Column::time("call_before_ns", "per call A").detail(),
+       Column::time("call_after_ns", "per call B").detail()});
 }
 
 DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) {
@@ -259,16 +261,15 @@ DataTable lines_table(DataTable table, std::vector<Labelled> lines, const Scale&
   std::ranges::stable_sort(lines, std::greater{},
                            [&](const Labelled& entry) { return std::abs(scale.delta_ns(entry.line)); });
   const bool has_kinds = !lines.empty() && lines.front().kind != nullptr;
-  if (has_kinds) table.columns.push_back(Column::text("kind"));
-  table.columns.push_back(Column::text("change"));
-  add_sum_columns(table);
   table.columns.push_back(Column::text("name"));
+  if (has_kinds) table.columns.push_back(Column::text("kind").detail());
+  table.columns.push_back(Column::text("change").detail());
+  add_sum_columns(table);
   for (const auto& [kind, line] : lines) {
-    std::vector<Cell>& row = table.rows.emplace_back();
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{line.name});
     if (has_kinds) row.emplace_back(kind);
     row.emplace_back(to_string(line.change));
     scale.append(row, line);
-    row.emplace_back(line.name);
   }
   if (const std::size_t left_out = keep_top(table, top); left_out > 0)
     table.title += fmt::format(" ({} smaller changes left out)", left_out);
@@ -316,23 +317,33 @@ void add_notes(const TraceProfile& before, const TraceProfile& after, const std:
   }
 }
 
-std::string answer_of(const std::vector<DiffLine>& kernels, const Scale& scale) {
+/// Both times, then the kernels that changed most.
+std::vector<std::string> answer_of(std::vector<DiffLine> kernels, const Scale& scale) {
+  constexpr std::size_t kMost = 3;
   DiffLine all;
-  const DiffLine* most = nullptr;
   for (const DiffLine& line : kernels) {
     all.before += line.before;
     all.after += line.after;
-    if (most == nullptr || std::abs(scale.delta_ns(line)) > std::abs(scale.delta_ns(*most))) most = &line;
   }
-  if (most == nullptr) return "no GPU work in either trace";
+  if (kernels.empty()) return {"no GPU work in either trace"};
   const double before = static_cast<double>(all.before.total_ns) / scale.before, by = scale.delta_ns(all);
   const std::string share = before > 0 ? fmt::format(" ({:+.3g} %)", by / before * 100) : "";
   const std::string lead = fmt::format("GPU time {} in A, {} in B{}{}", format_time_ns(before),
                                        format_time_ns(before + by), share, scale.is_one ? "" : " per step");
-  const double delta = scale.delta_ns(*most);
-  if (delta == 0) return lead + ": no kernel differs";
-  return fmt::format("{}; largest change: {}{} in {}", lead, delta > 0 ? "+" : "-",
-                     format_time_ns(std::abs(delta)), most->name);
+  std::erase_if(kernels, [&](const DiffLine& line) { return scale.delta_ns(line) == 0; });
+  if (kernels.empty()) return {lead + ": no kernel differs"};
+  std::ranges::stable_sort(kernels, std::greater{},
+                           [&](const DiffLine& line) { return std::abs(scale.delta_ns(line)); });
+  std::vector<std::string> answer{lead};
+  for (const DiffLine& line : kernels) {
+    const double delta = scale.delta_ns(line);
+    if (answer.size() > kMost || (answer.size() > 1 && line.change == Change::kUnchanged)) break;
+    answer.push_back(fmt::format("{}. {}{} in {} ({} to {})", answer.size(), delta > 0 ? "+" : "-",
+                                 format_time_ns(std::abs(delta)), line.name,
+                                 format_time_ns(static_cast<double>(line.before.total_ns) / scale.before),
+                                 format_time_ns(static_cast<double>(line.after.total_ns) / scale.after)));
+  }
+  return answer;
 }
 
 TraceProfile sums_of(const Trace& trace, const ProfileOptions& options) {
@@ -397,7 +408,7 @@ AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const
   AnalysisResult result;
   for (const std::string& doubt : before.doubts) result.doubts.push_back("A: " + doubt);
   for (const std::string& doubt : after.doubts) result.doubts.push_back("B: " + doubt);
-  result.answer = {answer_of(kernels, scale)};
+  result.answer = answer_of(kernels, scale);
   result.tables.push_back(changes_table(kernels, scale));
   const auto add = [&](const char* key, const char* title, std::vector<Labelled> lines) {
     result.tables.push_back(lines_table({key, title, {}, {}}, std::move(lines), scale, options.top));

@@ -22,122 +22,6 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kCut = "…";
-
-bool is_inside_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
-}
-
-std::string shortened_inside(const std::string& text, std::size_t most) {
-  if (display_width(text) <= most) return text;
-  const std::size_t head = most * 2 / 3, tail = most - head - 1;
-  return fmt::format("{}{}{}", first_columns(text, head), kCut, last_columns(text, tail));
-}
-
-/// In whole characters.
-std::size_t shared_beginning(const std::vector<const std::string*>& names) {
-  const std::string& first = *names.front();
-  std::size_t shared = first.size();
-  for (const std::string* name : names) {
-    const auto differing = std::mismatch(first.begin(), first.end(), name->begin(), name->end()).first;
-    shared = std::min(shared, static_cast<std::size_t>(differing - first.begin()));
-  }
-  while (shared > 0 && shared < first.size() && is_inside_character(first[shared])) --shared;
-  return shared;
-}
-
-/// Keeps the beginning, the text around byte `shared`, and the end.
-std::string shortened_around(const std::string& name, std::size_t shared, std::size_t most) {
-  constexpr std::size_t kBefore = 4;
-  const std::size_t head = most / 3, around = most / 3, tail = most - head - around - 2;
-  const std::string_view before = last_columns(std::string_view(name).substr(0, shared), kBefore);
-  const std::size_t from = shared - before.size();
-  const std::string_view differing = first_columns(std::string_view(name).substr(from), around);
-  const std::size_t rest = from + differing.size();
-  const std::string_view end = last_columns(std::string_view(name).substr(rest), tail);
-  return fmt::format("{}{}{}{}{}", first_columns(std::string_view(name).substr(0, from), head), kCut,
-                     differing, rest + end.size() < name.size() ? kCut : "", end);
-}
-
-using ByText = std::map<std::string, std::vector<const std::string*>>;
-
-/// Shortens equal texts again around their first difference.
-void settle(const ByText& by_text, std::size_t most, std::size_t looked_at,
-            std::map<std::string, std::string>& chosen) {
-  for (const auto& [text, names] : by_text) {
-    if (names.size() == 1) {
-      chosen[*names.front()] = text;
-      continue;
-    }
-    const std::size_t shared = shared_beginning(names);
-    ByText closer;
-    for (const std::string* name : names) closer[shortened_around(*name, shared, most)].push_back(name);
-    // Each recursion compares a later place; the first may not separate any names.
-    if (closer.size() > 1 || shared > looked_at) {
-      settle(closer, most, shared, chosen);
-      continue;
-    }
-    std::size_t number = 0;
-    for (const std::string* name : names) chosen[*name] = fmt::format("{} #{}", text, ++number);
-  }
-}
-
-void number_repeats(const std::vector<std::string>& names, std::map<std::string, std::string>& chosen) {
-  std::set<std::string> taken, done;
-  for (const std::string& name : names) {
-    if (!done.insert(name).second) continue;
-    std::string& text = chosen[name];
-    const std::string plain = text;
-    for (std::size_t number = 2; !taken.insert(text).second; ++number)
-      text = fmt::format("{} #{}", plain, number);
-  }
-}
-
-using trace::Cell;
-using trace::Kind;
-
-constexpr const char* kNothing = "-";
-/// Kernel names have up to thousands of characters.
-constexpr std::size_t kNameWidth = 72, kShortestName = 24;
-
-std::string instant_text(std::int64_t ns) {
-  const auto whole = std::lldiv(ns, 1'000'000'000);
-  return fmt::format("{}{}.{:09} s", ns < 0 ? "-" : "", std::llabs(whole.quot), std::llabs(whole.rem));
-}
-
-std::string rate_text(double giga, const char* unit) {
-  constexpr double kThousand = 1000;
-  if (std::abs(giga) < kThousand) return fmt::format("{} G{}", format_number(giga), unit);
-  return fmt::format("{} T{}", format_number(giga / kThousand), unit);
-}
-
-std::string number_text(double value, Kind kind) {
-  if (!std::isfinite(value)) return kNothing;
-  switch (kind) {
-    case Kind::kTimeNs:
-      return format_time_ns(value);
-    case Kind::kBytes:
-      return format_bytes(value);
-    case Kind::kShare:
-      return format_percent(value);
-    case Kind::kGigabytesPerSecond:
-      return rate_text(value, "B/s");
-    case Kind::kGigaflopsPerSecond:
-      return rate_text(value, "FLOP/s");
-    default:
-      return format_number(value);
-  }
-}
-
-std::size_t name_width(const TraceTextOptions& options) {
-  const bool narrow = options.width > 0 && !options.markdown;
-  return narrow ? std::clamp(options.width / 2, kShortestName, kNameWidth) : kNameWidth;
-}
-
-bool is_whole(Kind kind) {
-  return kind == Kind::kCount || kind == Kind::kNumber || kind == Kind::kText;
-}
-
 Table headlines_table(const trace::AnalysisResult& result, const TraceTextOptions& options) {
   Table table({{"metric"}, {"device"}, {"value", Align::kRight}});
   for (const trace::Headline& headline : result.headlines) {
@@ -154,7 +38,7 @@ using trace::Kind;
 
 /// The sentence of a headline; its value replaces '#'.
 struct Phrase {
-  std::string_view analysis, metric, text;
+  std::string_view analysis, metric, text, of_one = {};
 };
 
 constexpr std::array kPhrases = {
@@ -167,12 +51,12 @@ constexpr std::array kPhrases = {
     Phrase{"overlap", "overlap", "# of communication overlaps compute"},
     Phrase{"overlap", "exposed_communication_share", "exposed communication # of the time"},
     Phrase{"overlap", "exposed_memory_share", "exposed copies # of the time"},
-    Phrase{"steps", "steps", "# steps"},
+    Phrase{"steps", "steps", "# steps", "# step"},
     Phrase{"steps", "step_time_ns", "median # each"},
     Phrase{"steps", "step_utilization", "GPU busy # of the time"},
-    Phrase{"kernels", "gpu_events", "# GPU events"},
+    Phrase{"kernels", "gpu_events", "# GPU events", "# GPU event"},
     Phrase{"kernels", "gpu_time_ns", "# in all"},
-    Phrase{"ops", "calls", "# CPU calls"},
+    Phrase{"ops", "calls", "# CPU calls", "# CPU call"},
     Phrase{"ops", "self_cpu_ns", "# of CPU time"},
     Phrase{"ops", "self_device_ns", "# of device time"},
     Phrase{"queue", "queue_empty_share", "queues empty # of the time"},
@@ -184,35 +68,41 @@ constexpr std::array kPhrases = {
     Phrase{"memory", "transfer_ns", "in #"},
     Phrase{"memory", "peak_allocated_bytes", "peak # allocated"},
     Phrase{"memory", "peak_reserved_bytes", "peak # reserved"},
-    Phrase{"modules", "modules", "# modules"},
-    Phrase{"modules", "lines", "# Python lines"},
+    Phrase{"modules", "modules", "# modules", "# module"},
+    Phrase{"modules", "lines", "# Python lines", "# Python line"},
     Phrase{"modules", "placed_device_ns", "# of device time in them"},
     Phrase{"roofline", "roof_share", "operators reach # of the roofline"},
     Phrase{"roofline", "roofline_covered", "cost known for # of the time"},
     Phrase{"efficiency", "sm_efficiency", "SM efficiency is #"},
     Phrase{"efficiency", "achieved_occupancy", "achieved occupancy #"},
-    Phrase{"validate", "problems", "# problems in the file"},
-    Phrase{"validate", "events_left_out", "# events left out"},
-    Phrase{"validate", "anomalies", "# anomalies among its events"},
+    Phrase{"validate", "problems", "# problems in the file", "# problem in the file"},
+    Phrase{"validate", "events_left_out", "# events left out", "# event left out"},
+    Phrase{"validate", "anomalies", "# anomalies among its events", "# anomaly among its events"},
     Phrase{"launch", "launch_delay_median_ns", "median wait # from launch to start"},
     Phrase{"launch", "launch_call_median_ns", "median launch call #"},
     Phrase{"critical-path", "critical_path", "the critical path takes #"},
     Phrase{"critical-path", "job_critical_path", "the job's critical path takes #"},
-    Phrase{"collectives", "collectives", "# collectives"},
+    Phrase{"collectives", "collectives", "# collectives", "# collective"},
     Phrase{"collectives", "communication_time", "# of communication"},
     Phrase{"collectives", "collective_latency", "collectives take #"},
     Phrase{"collectives", "collective_skew", "ranks enter them # apart in all"},
-    Phrase{"stragglers", "long_communication_kernels", "# long communication kernels"},
+    Phrase{"stragglers", "long_communication_kernels", "# long communication kernels",
+           "# long communication kernel"},
 };
 
+/// The row of a table with the largest value of a column.
 struct Leader {
-  std::string_view analysis, table, share, what;
+  std::string_view analysis, table, column, what;
 };
 
 constexpr std::array kLeaders = {
     Leader{"kernels", "kernels", "share", "most"},
     Leader{"ops", "ops", "self_device_share", "most GPU time"},
     Leader{"ops", "ops", "self_cpu_share", "most CPU time"},
+    Leader{"modules", "modules", "own_device_ns", "module with most GPU time of its own"},
+    Leader{"modules", "lines", "own_device_ns", "line with most GPU time of its own"},
+    Leader{"critical-path", "classes", "share", "most"},
+    Leader{"roofline", "roofline", "above_roof_ns", "furthest above the roofline"},
 };
 
 /// One value, or one per rank.
@@ -247,7 +137,7 @@ std::string phrases_text(const TraceReport& report) {
     if (phrase.analysis != report.analysis) continue;
     const auto value = value_text(report, phrase.metric);
     if (!value) continue;
-    std::string text(phrase.text);
+    std::string text(*value == "1" && !phrase.of_one.empty() ? phrase.of_one : phrase.text);
     parts.push_back(text.replace(text.find('#'), 1, *value));
   }
   if (parts.empty()) return {};
@@ -264,16 +154,18 @@ std::optional<std::size_t> column_of(const DataTable& table, std::string_view ke
 std::string leader_text(const AnalysisResult& result, const Leader& leader) {
   const auto table = std::ranges::find(result.tables, leader.table, &DataTable::key);
   if (table == result.tables.end() || table->rows.empty()) return {};
-  const auto share = column_of(*table, leader.share);
-  if (!share) return {};
+  const auto column = column_of(*table, leader.column);
+  if (!column) return {};
   const auto number = [&](const std::vector<Cell>& row) {
-    const double* value = std::get_if<double>(&row.at(*share));
+    const Cell& cell = row.at(*column);
+    if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
+    const auto* value = std::get_if<double>(&cell);
     return value == nullptr ? 0 : *value;
   };
   const std::vector<Cell>& row = *std::ranges::max_element(table->rows, {}, number);
   if (!(number(row) > 0)) return {};
   return fmt::format("{}: {}, {}", leader.what, trace_cell_text(row.front(), Kind::kText),
-                     trace_cell_text(row[*share], Kind::kShare));
+                     trace_cell_text(row[*column], table->columns[*column].kind));
 }
 
 std::string plain_text(const trace::Cell& cell) {
@@ -281,16 +173,6 @@ std::string plain_text(const trace::Cell& cell) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return std::to_string(*whole);
   const auto* number = std::get_if<double>(&cell);
   return number != nullptr && std::isfinite(*number) ? fmt::format("{}", *number) : "";
-}
-
-/// Distinct short texts; empty for columns of numbers.
-std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t column,
-                                  const TraceTextOptions& options) {
-  if (data.columns[column].kind != Kind::kText) return {};
-  std::vector<std::string> texts;
-  for (const std::vector<Cell>& row : data.rows)
-    texts.push_back(trace_cell_text(row.at(column), Kind::kText, {.full_names = true}));
-  return options.full_names ? texts : shortened_names(texts, name_width(options));
 }
 
 using EnvironmentPointer = std::shared_ptr<const Environment>;
@@ -446,85 +328,40 @@ Json file_json(const trace::TraceFacts& facts) {
 
 }  // namespace
 
-std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t most) {
-  const std::set<std::string> distinct(names.begin(), names.end());
-  ByText by_text;
-  for (const std::string& name : distinct) by_text[shortened_inside(name, most)].push_back(&name);
-  std::map<std::string, std::string> chosen;
-  settle(by_text, most, 0, chosen);
-  number_repeats(names, chosen);
-  std::vector<std::string> texts;
-  texts.reserve(names.size());
-  for (const std::string& name : names) texts.push_back(chosen[name]);
-  return texts;
-}
-
-std::string trace_cell_text(const Cell& cell, Kind kind, const TraceTextOptions& options) {
-  if (const auto* text = std::get_if<std::string>(&cell)) {
-    return options.full_names ? *text : shortened_names({*text}, name_width(options)).front();
-  }
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
-    if (kind == Kind::kInstantNs) return instant_text(*whole - options.origin_ns);
-    return is_whole(kind) ? std::to_string(*whole) : number_text(static_cast<double>(*whole), kind);
-  }
-  if (const auto* number = std::get_if<double>(&cell)) {
-    if (kind != Kind::kInstantNs) return number_text(*number, kind);
-    return instant_text(std::llround(*number) - options.origin_ns);
-  }
-  return kNothing;
-}
-
-Table trace_table(const trace::DataTable& data, const TraceTextOptions& options) {
-  std::vector<Table::Column> columns;
-  for (const trace::Column& column : data.columns) {
-    columns.push_back({column.title, column.kind == Kind::kText ? Align::kLeft : Align::kRight});
-  }
-  Table table(std::move(columns));
-  std::vector<std::vector<std::string>> texts;
-  for (std::size_t i = 0; i < data.columns.size(); ++i) texts.push_back(texts_of(data, i, options));
-  for (std::size_t place = 0; place < data.rows.size(); ++place) {
-    const std::vector<Cell>& row = data.rows[place];
-    std::vector<std::string> cells;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const Kind kind = data.columns.at(i).kind;
-      cells.push_back(kind == Kind::kText ? texts[i][place] : trace_cell_text(row[i], kind, options));
-    }
-    table.row(std::move(cells));
-  }
-  return table;
-}
-
 View trace_view(const trace::AnalysisResult& result, const TraceTextOptions& options) {
   View view;
-  for (const std::string& sentence : result.answer) view.answer(sentence);
+  for (const std::string& sentence : result.answer) view.answer(with_short_words(sentence, options));
   for (const trace::DataTable& data : result.tables) {
     if (data.is_for_combining || data.is_in_answer) continue;
-    view.title(data.title + (data.rows.empty() ? ": none" : ""));
+    view.title(with_short_words(data.title, options) + (data.rows.empty() ? ": none" : ""));
     view.table(trace_table(data, options));
   }
   if (result.tables.empty() && !result.headlines.empty()) view.table(headlines_table(result, options));
   const bool is_alone = result.answer.empty() && result.tables.empty() && result.headlines.empty();
   std::string notes = result.notes.empty() || options.markdown || is_alone ? "" : "\n";
-  for (const std::string& note : result.notes) notes += "- " + note + "\n";
+  for (const std::string& note : result.notes) notes += "- " + with_short_words(note, options) + "\n";
   return view.notes(notes, Tone::kPlain);
 }
 
 std::vector<std::string> trace_answer(const TraceReport& report) {
+  const AnalysisResult& result = report.result;
   std::vector<std::string> answer;
-  if (!report.result.doubts.empty()) answer.push_back("warning: " + join(report.result.doubts, "; "));
-  answer.insert(answer.end(), report.result.standing.begin(), report.result.standing.end());
-  if (!report.result.answer.empty() || !report.result.standing.empty()) {
-    answer.insert(answer.end(), report.result.answer.begin(), report.result.answer.end());
+  if (!result.doubts.empty()) answer.push_back("warning: " + join(result.doubts, "; "));
+  if (!result.answer.empty() || !result.standing.empty()) {
+    // The step, what to fix, then how complete that is.
+    const auto first = result.standing.begin() + (result.standing.empty() ? 0 : 1);
+    answer.insert(answer.end(), result.standing.begin(), first);
+    answer.insert(answer.end(), result.answer.begin(), result.answer.end());
+    answer.insert(answer.end(), first, result.standing.end());
     return answer;
   }
   const std::size_t above = answer.size();
   if (std::string text = phrases_text(report); !text.empty()) answer.push_back(std::move(text));
   for (const Leader& leader : kLeaders) {
     if (leader.analysis != report.analysis) continue;
-    if (std::string text = leader_text(report.result, leader); !text.empty())
-      answer.push_back(std::move(text));
+    if (std::string text = leader_text(result, leader); !text.empty()) answer.push_back(std::move(text));
   }
-  if (answer.size() == above && !report.result.notes.empty()) answer.push_back(report.result.notes.front());
+  if (answer.size() == above && !result.notes.empty()) answer.push_back(result.notes.front());
   return answer;
 }
 

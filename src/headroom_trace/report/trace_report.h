@@ -11,6 +11,7 @@
 #include "headroom/tables/table.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/report/table_text.h"
 
 namespace headroom {
 
@@ -24,23 +25,6 @@ struct TraceReport {
   std::vector<trace::RankResult> ranks;  ///< parallel to `files`; empty for a single trace
   trace::AnalysisResult result;
 };
-
-/// Shortens to `most` characters: two thirds from the beginning, the rest from the end. Different names stay
-/// different, by the place where they differ or, as a last resort, a number, which may exceed `most`; equal
-/// ones stay equal.
-std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t most);
-
-struct TraceTextOptions {
-  bool markdown = false;
-  bool full_names = false;
-  std::int64_t origin_ns = 0;  ///< origin of instants, which are shown in seconds
-  std::size_t width = 0;       ///< in characters; 0: no limit
-};
-
-/// "1.25 ms", "57.6 %", "32 MiB"; "-" if empty.
-std::string trace_cell_text(const trace::Cell& cell, trace::Kind kind, const TraceTextOptions& options = {});
-
-Table trace_table(const trace::DataTable& data, const TraceTextOptions& options = {});
 
 /// Answer, tables and notes; without tables the headlines.
 View trace_view(const trace::AnalysisResult& result, const TraceTextOptions& options = {});

@@ -60,10 +60,19 @@ struct Cell : std::variant<std::monostate, std::string, std::int64_t, double> {
   ~Cell();
 };
 
+/// On narrow terminals, the last ones are left out first.
+enum class Importance : std::uint8_t { kKey, kMain, kNormal, kDetail };
+
 struct Column {
   std::string key;    ///< in JSON and CSV, with the unit: "total_ns"
   std::string title;  ///< in tables: "total"
   Kind kind = Kind::kText;
+  Importance importance = Importance::kNormal;
+
+  /// Identifies the row, as the first column does: never left out.
+  Column identifying() const { return with(Importance::kKey); }
+  Column main() const { return with(Importance::kMain); }
+  Column detail() const { return with(Importance::kDetail); }
 
   /// Without a title, the key in words without its unit: "total_ns" is "total".
   static Column of(Kind kind, std::string key, const char* title = nullptr);
@@ -82,6 +91,9 @@ struct Column {
     return of(Kind::kGigaflopsPerSecond, key, title);
   }
   static Column number(const char* key, const char* title = nullptr) { return of(Kind::kNumber, key, title); }
+
+ private:
+  Column with(Importance value) const { return {key, title, kind, value}; }
 };
 
 struct DataTable {

@@ -237,14 +237,14 @@ std::optional<KernelNumber> achieved_occupancy(const Trace& trace, const GpuDeta
 
 DataTable device_table(const Trace& trace, std::span<const DeviceTimes> devices,
                        std::span<const Spans> matmul) {
-  DataTable table{
-      "devices",
-      "devices",
-      {Column::text("device"), Column::text("name"), Column::time("span_ns"), Column::time("busy_ns"),
-       Column::share("utilization"), Column::time("compute_ns"), Column::time("exposed_communication_ns"),
-       Column::time("exposed_memory_ns", "exposed copies"), Column::time("idle_ns"),
-       Column::time("matmul_convolution_ns", "matmul+conv"),
-       Column::share("matmul_convolution_share", "of span")}};
+  DataTable table{"devices",
+                  "devices",
+                  {Column::text("device"), Column::text("name").detail(), Column::time("span_ns"),
+                   Column::time("busy_ns"), Column::share("utilization").main(), Column::time("compute_ns"),
+                   Column::time("exposed_communication_ns").main(),
+                   Column::time("exposed_memory_ns", "exposed copies").detail(), Column::time("idle_ns"),
+                   Column::time("matmul_convolution_ns", "matmul+conv"),
+                   Column::share("matmul_convolution_share", "of span")}};
   Breakdown sum;
   std::int64_t matmul_sum = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {

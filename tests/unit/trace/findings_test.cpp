@@ -763,10 +763,10 @@ TEST(Findings, SentencesHaveTheNumbersThePlaceAndWhatToDo) {
   finding.line = "train.py(12): load";
   finding.evidence = "the host loads";
   finding.fix = "load ahead";
-  EXPECT_THAT(finding_sentences(std::vector<Finding>{finding}, 21.1e6, true),
-              ElementsAre(AllOf(HasSubstr("1. data_loading: saves 4.90 ms of 21.1 ms/step (23.0 %)"),
-                                HasSubstr("train.py(12): load")),
-                          HasSubstr("the host loads"), HasSubstr("fix: load ahead")));
+  EXPECT_THAT(
+      finding_sentences(std::vector<Finding>{finding}, 21.1e6, true),
+      ElementsAre("1. data_loading: saves 4.90 ms of 21.1 ms/step (23.0 %)", HasSubstr("train.py(12): load"),
+                  HasSubstr("the host loads"), HasSubstr("fix: load ahead")));
   EXPECT_THAT(finding_sentences({}, 21.1e6, false), ElementsAre(HasSubstr("no finding")));
   std::vector<Finding> two{finding, finding};
   two[1].partner = 0;
@@ -774,7 +774,7 @@ TEST(Findings, SentencesHaveTheNumbersThePlaceAndWhatToDo) {
        {std::pair{5e6, "   1 and 2 overlap: 5.00 ms for both"},
         std::pair{12e6, "   1 and 2 save more together: 12.0 ms for both"}}) {
     two[1].together_ns = together_ns;
-    EXPECT_EQ(finding_sentences(two, 21.1e6, true).at(4), words);
+    EXPECT_THAT(finding_sentences(two, 21.1e6, true), Contains(words));
   }
 }
 

@@ -366,7 +366,7 @@ TEST_F(Overlap, WithoutCommunicationThereIsNone) {
   const AnalysisResult result = run("overlap");
   EXPECT_TRUE(is_nothing(result, "devices", 0, "overlap_share"));
   EXPECT_EQ(find_headline(result, "overlap"), nullptr);
-  EXPECT_THAT(result.notes, Contains(HasSubstr("no communication")));
+  EXPECT_THAT(result.answer, Contains(HasSubstr("no communication")));
   EXPECT_TRUE(is_nothing(result, "kernels", 0, "hidden_share"));
 }
 

@@ -38,6 +38,7 @@ TEST(TraceCell, IsShownAsItsKindSays) {
   EXPECT_EQ(shown(std::int64_t{33554432}, Kind::kBytes), "32 MiB");
   EXPECT_EQ(shown(std::int64_t{1234567}, Kind::kCount), "1234567");
   EXPECT_EQ(shown(2.5, Kind::kCount), "2.50");
+  EXPECT_EQ(shown(1179.0, Kind::kCount), "1179");
   EXPECT_EQ(shown(12.3, Kind::kGigabytesPerSecond), "12.3 GB/s");
   EXPECT_EQ(shown(1234.0, Kind::kGigabytesPerSecond), "1.23 TB/s");
   EXPECT_EQ(shown(95600.0, Kind::kGigaflopsPerSecond), "95.6 TFLOP/s");
@@ -63,10 +64,55 @@ TEST(TraceCell, InstantsCountFromTheOriginExactly) {
 TEST(TraceCell, LongNamesKeepTheirEnds) {
   const std::string name = "void at::native::" + std::string(200, 'x') + "µ(float*, int)";
   const std::string text = shown(name, Kind::kText);
-  EXPECT_THAT(text, ::testing::StartsWith("void at::native::xxx"));
-  EXPECT_THAT(text, ::testing::EndsWith("xxxµ(float*, int)"));
+  EXPECT_THAT(text, ::testing::StartsWith("xxx"));
+  EXPECT_THAT(text, ::testing::EndsWith("xxxµ"));
   EXPECT_THAT(text, HasSubstr("…"));
   EXPECT_EQ(trace_cell_text(name, Kind::kText, {.full_names = true}), name);
+}
+
+TEST(TraceText, LongNamesLoseNamespacesParametersAndFoldersFirst) {
+  const auto shortened = [](const std::string& name) { return shortened_names({name}, 40).front(); };
+  EXPECT_EQ(
+      shortened(
+          "void at::native::(anonymous namespace)::add<c10::BFloat16, at::native::Add<float>>(int, float*)"),
+      "add<BFloat16, Add<float>>");
+  EXPECT_EQ(shortened("void at::add<int>(int)"), "void at::add<int>(int)") << "it fits";
+  EXPECT_EQ(shortened("transformers/models/bert/modeling_bert.py(364): forward"),
+            "modeling_bert.py(364): forward");
+  EXPECT_EQ(shortened("BertLMHeadModel_0 > BertModel_0 > BertEncoder_0 > BertLayer_0"),
+            "… > BertEncoder_0 > BertLayer_0");
+  EXPECT_EQ(shortened("Memcpy DtoH (Device -> Pinned), a copy of no function (Host)"),
+            "Memcpy DtoH (Device -> Pin…nction (Host)");
+  EXPECT_EQ(shortened(std::string(50, 'x') + "::operator()"), "operator()");
+}
+
+TEST(TraceText, NamesThatDifferOnlyInWhatIsLeftOutKeepIt) {
+  const std::vector<std::string> names{"void first::space::kernel_of_some_length<float>(int)",
+                                       "void other::space::kernel_of_some_length<float>(int)"};
+  const std::vector<std::string> texts = shortened_names(names, 40);
+  EXPECT_THAT(texts[0], HasSubstr("first"));
+  EXPECT_THAT(texts[1], HasSubstr("other"));
+}
+
+trace::DataTable wide_table() {
+  trace::DataTable table{"wide", "wide", {}, {}};
+  table.columns = {{"name", "name", Kind::kText},
+                   {"mean_ns", "mean", Kind::kTimeNs, trace::Importance::kDetail},
+                   {"count", "count", Kind::kCount},
+                   {"total_ns", "total", Kind::kTimeNs, trace::Importance::kMain}};
+  table.rows = {{std::string(60, 'n'), std::int64_t{1500}, std::int64_t{12}, std::int64_t{18000}}};
+  return table;
+}
+
+TEST(TraceText, LeavesOutTheLeastImportantColumnsAndNamesThem) {
+  const auto text = [](std::size_t width) { return trace_table(wide_table(), {.width = width}).text(width); };
+  EXPECT_THAT(text(0), ::testing::ContainsRegex("name +mean +count +total\n"));
+  EXPECT_THAT(text(100), ::testing::ContainsRegex("name +mean +count +total\n"));
+  EXPECT_THAT(text(42), ::testing::ContainsRegex("name +count +total\n"));
+  EXPECT_THAT(text(42), HasSubstr("left out: mean (pipe into less -S for all)\n"));
+  EXPECT_THAT(text(35), ::testing::ContainsRegex("name +total\n"));
+  EXPECT_THAT(text(35), HasSubstr("left out: mean, count"));
+  EXPECT_THAT(text(35), ::testing::ContainsRegex("\nn+…n+ +18.0 µs\n"));
 }
 
 TEST(TraceCell, CutsBetweenCharactersAndNotInsideThem) {
@@ -297,7 +343,7 @@ TEST(TraceDiff, ChangesAreThoseOfTheTime) {
 
 std::vector<std::string> names(const DataTable& table) {
   std::vector<std::string> all;
-  for (const std::vector<Cell>& row : table.rows) all.push_back(std::get<std::string>(row.back()));
+  for (const std::vector<Cell>& row : table.rows) all.push_back(std::get<std::string>(row.front()));
   return all;
 }
 
@@ -311,10 +357,10 @@ TEST(TraceDiff, PutsTheLargestDifferenceFirst) {
   ASSERT_EQ(result.tables.at(1).key, "kernels");
   EXPECT_THAT(names(result.tables[1]), ElementsAre("gone", "slow"));
   EXPECT_THAT(result.tables[1].title, HasSubstr("2 smaller changes left out"));
-  EXPECT_THAT(
-      result.tables[1].rows[0],
-      ElementsAre(Cell{"deleted"}, Cell{std::int64_t{1}}, Cell{std::int64_t{0}}, Cell{std::int64_t{70}},
-                  Cell{std::int64_t{0}}, Cell{std::int64_t{-70}}, Cell{70.0}, Cell{}, Cell{"gone"}));
+  EXPECT_THAT(result.tables[1].rows[0],
+              ElementsAre(Cell{"gone"}, Cell{"deleted"}, Cell{std::int64_t{1}}, Cell{std::int64_t{0}},
+                          Cell{std::int64_t{70}}, Cell{std::int64_t{0}}, Cell{std::int64_t{-70}}, Cell{70.0},
+                          Cell{}));
   EXPECT_THAT(result.tables[0].rows.back(),
               ElementsAre(Cell{"all"}, Cell{std::int64_t{4}}, Cell{std::int64_t{3}}, Cell{std::int64_t{4}},
                           Cell{std::int64_t{220}}, Cell{std::int64_t{181}}, Cell{std::int64_t{-39}},
@@ -332,8 +378,8 @@ TEST(TraceDiff, DividesBySteps) {
   const AnalysisResult result = diff(before, after, {20, true});
   EXPECT_THAT(result.notes, IsEmpty());
   EXPECT_THAT(result.tables.at(1).rows.at(0),
-              ElementsAre(Cell{"unchanged"}, Cell{2.0}, Cell{2.0}, Cell{50.0}, Cell{60.0}, Cell{10.0},
-                          Cell{25.0}, Cell{30.0}, Cell{"gemm"}));
+              ElementsAre(Cell{"gemm"}, Cell{"unchanged"}, Cell{2.0}, Cell{2.0}, Cell{50.0}, Cell{60.0},
+                          Cell{10.0}, Cell{25.0}, Cell{30.0}));
   after.steps = 0;
   EXPECT_THROW(diff(before, after, {20, true}), Error);
 }
