@@ -6,18 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/files/csv.h"
 #include "headroom/record/formats.h"
-#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {

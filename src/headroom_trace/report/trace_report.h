@@ -29,8 +29,9 @@ struct TraceReport {
 /// Answer, tables and notes; without tables the headlines.
 View trace_view(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
 
-/// Doubts, standing sentences and answer; without an answer, the headlines as sentences (minimum to maximum
-/// over ranks) and the first row of a table of shares; else the first note.
+/// Doubts, the first standing sentence, the answer, the other standing sentences; without an answer, the
+/// headlines as sentences (minimum to maximum over ranks) and the largest rows of some tables; else the first
+/// note.
 std::vector<std::string> trace_answer(const TraceReport& report);
 
 /// RFC 4180: the column keys, which contain the unit, then the rows in full precision.
