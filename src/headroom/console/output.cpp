@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "headroom/base/text.h"
 #include "headroom/tables/width.h"
@@ -37,6 +38,13 @@ bool shows_colour(std::FILE* out) {
   return !is_refused && can && ::isatty(::fileno(out)) == 1;
 }
 
+/// Returns 0 without a terminal.
+std::size_t screen_width(std::FILE* out) {
+  winsize size{};
+  const int file = ::fileno(out);
+  return ::isatty(file) == 1 && ::ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 }  // namespace
 
 void print_text(std::string_view text, std::FILE* out) {
@@ -49,9 +57,11 @@ void print_sentence(std::string_view sentence) {
 }
 
 std::size_t terminal_width(std::FILE* out) {
-  winsize size{};
-  const int file = ::fileno(out);
-  return ::isatty(file) == 1 && ::ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  const char* columns = std::getenv("COLUMNS");
+  const std::optional<double> wanted = columns == nullptr ? std::nullopt : to_number(columns);
+  constexpr double kWidest = 10'000;
+  const bool is_width = wanted && *wanted >= 1 && *wanted <= kWidest;
+  return is_width && ::isatty(::fileno(out)) == 1 ? static_cast<std::size_t>(*wanted) : screen_width(out);
 }
 
 StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
@@ -59,7 +69,7 @@ StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 void StatusLine::draw(std::string_view before, std::string_view name, std::string_view after) {
   if (!is_terminal_) return;
   constexpr std::size_t kUsual = 80, kMinNameWidth = 8;
-  const std::size_t width = terminal_width(stderr);
+  const std::size_t width = screen_width(stderr);
   // Some terminals wrap after the last column.
   const std::size_t columns = (width == 0 ? kUsual : width) - 1;
   const std::string head = single_line(before), tail = single_line(after);

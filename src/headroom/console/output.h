@@ -25,7 +25,8 @@ void print_message(fmt::format_string<Args...> format, Args&&... args) {
   print_sentence(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Returns 0 (no limit) for files and pipes, so that their content depends only on the results.
+/// COLUMNS, or the width of the terminal. Returns 0 (no limit) for files and pipes, so that their content
+/// depends only on the results.
 std::size_t terminal_width(std::FILE* out);
 
 /// A progress line on standard error, redrawn in place and removed at the end. Does nothing without a

@@ -123,91 +123,103 @@ class Table::Text {
       for (std::size_t i = 0; i < widths_.size(); ++i)
         widths_[i] = std::max(widths_[i], display_width(row.cells[i]));
     }
+    shown_.resize(widths_.size());
+    std::iota(shown_.begin(), shown_.end(), std::size_t{0});
+    whole_width_ = total_width(shown_, kWhole);
+    if (width_ == 0 || whole_width_ <= width_) return;
+    choose_columns();
+    cut_texts();
   }
 
-  std::string whole() {
-    std::vector<std::size_t> all(widths_.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    if (width_ == 0 || all.empty() || total_width(all) <= width_) return block(all, true);
-    const std::size_t others = total_width(all) - widths_[0];
-    if (others + display_width(table_.columns_[0].title) <= width_) {
-      narrow_first_column(width_ - others);
-      return block(all, true);
+  std::string whole() const {
+    const std::string line =
+        repeated("─", width_ == 0 ? whole_width_ : std::min(total_width(shown_, kWhole), width_));
+    const std::string rule = coloured(line, Tone::kFaint, colour_) + '\n';
+    const Row titles;
+    std::string out = cells_text(titles, [&](std::size_t i) { return table_.columns_[i].title; }) + rule;
+    for (const Row& row : table_.rows_) {
+      if (row.kind == Kind::kRule) out += rule;
+      if (row.kind == Kind::kLine)
+        out += coloured(wrapped(without_trailing_blanks(row.cells[0]), width_), row.tone(0), colour_) + '\n';
+      if (row.kind == Kind::kCells) out += cells_text(row, [&](std::size_t i) { return row.cells[i]; });
     }
-    return blocks();
+    return out + left_out();
   }
 
  private:
-  std::size_t total_width(const std::vector<std::size_t>& columns) const {
+  static constexpr std::size_t kWhole = static_cast<std::size_t>(-1);
+  static constexpr std::size_t kReadable = 16, kLeast = 8;  ///< characters of a text that is cut
+
+  bool is_text(std::size_t column) const { return table_.cut_of(column) != Cut::kNever; }
+
+  /// `longest`: of texts.
+  std::size_t total_width(const std::vector<std::size_t>& columns, std::size_t longest) const {
     std::size_t taken = columns.empty() ? 0 : kGapWidth * (columns.size() - 1);
-    for (const std::size_t column : columns) taken += widths_[column];
+    for (const std::size_t column : columns)
+      taken += is_text(column) ? std::min(widths_[column], longest) : widths_[column];
     return taken;
   }
 
-  void narrow_first_column(std::size_t limit) {
-    widths_[0] = display_width(table_.columns_[0].title);
-    for (const Row& row : table_.rows_) {
-      const std::size_t taken = row.kind == Kind::kCells ? display_width(row.cells[0]) : 0;
-      if (taken <= limit) widths_[0] = std::max(widths_[0], taken);
-    }
-  }
-
-  std::string blocks() {
-    in_blocks_ = true;
-    narrow_first_column(width_ / 2);
-    std::vector<std::size_t> keys(std::min(table_.keys_, widths_.size()));
-    std::iota(keys.begin(), keys.end(), std::size_t{0});
-    std::string out;
-    std::vector<std::size_t> shown = keys;
-    for (std::size_t column = keys.size(); column < widths_.size(); ++column) {
-      if (shown.size() > keys.size() && total_width(shown) + kGapWidth + widths_[column] > width_) {
-        out += block(shown, out.empty()) + "\n";
-        shown = keys;
+  /// Takes each column that fits beside the keys and the more important columns.
+  void choose_columns() {
+    shown_.resize(std::min(table_.keys_, widths_.size()));
+    const std::size_t keys = shown_.size();
+    for (const Priority priority : {Priority::kFirst, Priority::kNormal, Priority::kLast}) {
+      const std::size_t longest = priority == Priority::kLast ? kWhole : kReadable;
+      for (std::size_t column = keys; column < widths_.size(); ++column) {
+        if (table_.columns_[column].priority != priority) continue;
+        shown_.push_back(column);
+        if (total_width(shown_, longest) > width_) shown_.pop_back();
       }
-      shown.push_back(column);
     }
-    return out + block(shown, out.empty());
+    std::ranges::sort(shown_);
   }
 
-  /// `with_lines`: include remarks; only the first block does.
-  std::string block(const std::vector<std::size_t>& columns, bool with_lines) const {
-    const std::size_t taken = total_width(columns);
-    const std::string line = repeated("─", width_ == 0 ? taken : std::min(taken, width_));
-    const std::string rule = coloured(line, Tone::kFaint, colour_) + '\n';
-    const Row titles;
-    std::string out =
-        cells_text(columns, titles, [&](std::size_t i) { return table_.columns_[i].title; }) + rule;
-    for (const Row& row : table_.rows_) {
-      if (row.kind == Kind::kRule) out += rule;
-      if (row.kind == Kind::kLine && with_lines)
-        out += coloured(wrapped(without_trailing_blanks(row.cells[0]), width_), row.tone(0), colour_) + '\n';
-      if (row.kind != Kind::kCells) continue;
-      const bool first_apart = display_width(row.cells[0]) > widths_[0];
-      if (first_apart) out += row.cells[0] + '\n';
-      const std::string cells =
-          cells_text(columns, row, [&](std::size_t i) { return i == 0 && first_apart ? "" : row.cells[i]; });
-      // The key has its line already, or the values are in another block.
-      if (cells != "\n" || (!first_apart && !in_blocks_)) out += cells;
+  /// Cuts the longest text first.
+  void cut_texts() {
+    for (const std::size_t least : {kReadable, kLeast}) {
+      while (total_width(shown_, kWhole) > width_) {
+        std::size_t* longest = nullptr;
+        for (const std::size_t column : shown_) {
+          if (is_text(column) && (longest == nullptr || widths_[column] > *longest))
+            longest = &widths_[column];
+        }
+        if (longest == nullptr || *longest <= least) break;
+        --*longest;
+      }
     }
-    return out;
+  }
+
+  std::string left_out() const {
+    std::vector<std::string> titles;
+    for (std::size_t column = 0; column < widths_.size(); ++column) {
+      const std::string& title = table_.columns_[column].title;
+      const bool is_new = std::ranges::find(titles, title) == titles.end();
+      if (std::ranges::find(shown_, column) == shown_.end() && is_new) titles.push_back(title);
+    }
+    if (titles.empty()) return "";
+    const std::string line = "  left out: " + join(titles, ", ") +
+                             "; COLUMNS=" + std::to_string(whole_width_) + " or | less -S shows " +
+                             (titles.size() == 1 ? "it" : "them");
+    return coloured(wrapped(line, width_), Tone::kFaint, colour_) + '\n';
   }
 
   template <typename CellOf>
-  std::string cells_text(const std::vector<std::size_t>& columns, const Row& row, CellOf cell_of) const {
+  std::string cells_text(const Row& row, CellOf cell_of) const {
     std::string line;
-    for (const std::size_t column : columns) {
-      if (column != columns.front()) line += kGap;
-      line +=
-          padded(cell_of(column), widths_[column], table_.columns_[column].align, row.tone(column), colour_);
+    for (const std::size_t column : shown_) {
+      if (column != shown_.front()) line += kGap;
+      const bool at_end = table_.cut_of(column) == Cut::kEnd;
+      const std::string cell = (at_end ? shortened : cut_in_middle)(cell_of(column), widths_[column]);
+      line += padded(cell, widths_[column], table_.columns_[column].align, row.tone(column), colour_);
     }
     return without_trailing_blanks(std::move(line)) + '\n';
   }
 
   const Table& table_;
-  std::size_t width_;
+  std::size_t width_, whole_width_ = 0;
   bool colour_;
-  bool in_blocks_ = false;
-  std::vector<std::size_t> widths_;
+  std::vector<std::size_t> widths_, shown_;
 };
 
 Table::Table(std::vector<Column> columns, std::size_t keys) : columns_(std::move(columns)), keys_(keys) {

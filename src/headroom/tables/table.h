@@ -29,6 +29,12 @@ struct TableForm {
   bool colour = false;
 };
 
+/// Which columns a narrow terminal keeps: the first ones in any case, the last ones only beside whole keys.
+enum class Priority { kFirst, kNormal, kLast };
+
+/// Where "…" stands for a part of a text that does not fit. Numbers are never cut.
+enum class Cut { kNever, kMiddle, kEnd };
+
 /// Text with aligned columns, rules and full-width lines. Hides columns that are empty ("", "-") in every
 /// row, except the first.
 class Table {
@@ -38,6 +44,8 @@ class Table {
     Align align = Align::kLeft;
     /// If set, a value shared by all rows is shown once above the table, followed by this text ("ranks").
     std::optional<std::string> shared{};
+    Priority priority = Priority::kNormal;
+    Cut cut = Cut::kNever;
   };
 
   /// The first `keys` columns identify a row.
@@ -60,9 +68,9 @@ class Table {
 
   /// Two spaces between columns, no trailing blanks, a line break after each row.
   ///
-  /// `width`: characters per line; 0: no limit. In a wider table, long cells of the first column get separate
-  /// lines, or the columns are split into blocks that repeat the keys. Wraps remarks (line()). Only a key and
-  /// a column that are wider together exceed the width.
+  /// `width`: characters per line; 0: no limit. In a wider table, long keys aligned left are cut in the
+  /// middle, and the columns that do not fit are left out by priority, then from the right; a line below
+  /// names them. Wraps remarks (line()). Only keys that do not fit by themselves exceed the width.
   std::string text(std::size_t width = 0, bool colour = false) const;
   /// GitHub-flavoured; escapes '|' in cells.
   std::string markdown() const;
@@ -78,6 +86,13 @@ class Table {
     Tone tone(std::size_t column) const { return column < tones.size() ? tones[column] : Tone::kPlain; }
   };
   class Text;
+  /// Keys aligned left, and a column alone beside the keys, can always be cut.
+  Cut cut_of(std::size_t column) const {
+    const Column& one = columns_[column];
+    if (one.cut != Cut::kNever || one.align == Align::kRight) return one.cut;
+    if (column < keys_) return Cut::kMiddle;
+    return columns_.size() == keys_ + 1 ? Cut::kEnd : Cut::kNever;
+  }
   bool is_shared(std::size_t column) const;
   bool is_blank(std::size_t column) const;
   /// Removes hidden columns and moves shared values above.
@@ -94,14 +109,26 @@ class Columns : public std::vector<Table::Column> {
  public:
   Columns& left(std::initializer_list<std::string> titles) { return add(titles, Align::kLeft); }
   Columns& right(std::initializer_list<std::string> titles) { return add(titles, Align::kRight); }
+  /// Texts that may be cut.
+  Columns& text(std::string title, Cut cut = Cut::kMiddle) {
+    push_back({std::move(title), Align::kLeft, {}, priority_, cut});
+    return *this;
+  }
   Columns& shared(std::string title, Align align, std::string suffix) {
-    push_back({std::move(title), align, std::move(suffix)});
+    push_back({std::move(title), align, std::move(suffix), priority_});
+    return *this;
+  }
+  /// Of the columns added from here on.
+  Columns& priority(Priority priority) {
+    priority_ = priority;
     return *this;
   }
 
  private:
+  Priority priority_ = Priority::kNormal;
+
   Columns& add(std::initializer_list<std::string> titles, Align align) {
-    for (const std::string& title : titles) push_back({title, align});
+    for (const std::string& title : titles) push_back({title, align, {}, priority_});
     return *this;
   }
 };

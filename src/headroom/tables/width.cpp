@@ -101,4 +101,11 @@ std::string shortened(std::string_view text, std::size_t width) {
   return std::string(first_columns(text, width - 1)) + "…";
 }
 
+std::string cut_in_middle(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  const std::size_t end = (width - 1) / 2;
+  return std::string(first_columns(text, width - 1 - end)) + "…" + std::string(last_columns(text, end));
+}
+
 }  // namespace headroom

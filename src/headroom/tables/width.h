@@ -17,5 +17,7 @@ std::string_view last_columns(std::string_view text, std::size_t columns);
 
 /// `text` if it fits; else as many whole grapheme clusters as fit, followed by "…".
 std::string shortened(std::string_view text, std::size_t width);
+/// The same with the "…" in the middle: names differ at both ends.
+std::string cut_in_middle(std::string_view text, std::size_t width);
 
 }  // namespace headroom

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "headroom/base/text.h"
 #include "headroom/tables/table.h"
+#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {
@@ -46,17 +48,18 @@ TEST(Table, AsWideAsTheTerminalIsAsItWouldBeInAFile) {
   EXPECT_EQ(measured("gemv").as({true, 20}), measured("gemv").markdown()) << "a file has no width";
 }
 
-TEST(Table, WhatIsLongInTheFirstColumnStandsAboveItsRow) {
-  EXPECT_EQ(measured("sort --parallel 4 file").text(46),
-            "case  backend     time    n  metric     marks\n"
-            "─────────────────────────────────────────────\n"
-            "sort --parallel 4 file\n"
-            "      native   4.10 µs   20  98.3 GB/s  S\n"
+TEST(Table, CutsLongKeysInTheMiddle) {
+  EXPECT_EQ(measured("sort --parallel 4 files").text(62),
+            "case                   backend     time    n  metric     marks\n"
+            "──────────────────────────────────────────────────────────────\n"
+            "sort --par…el 4 files  native   4.10 µs   20  98.3 GB/s  S\n"
             "    1.03 x the time of something else\n"
-            "mlp   aten     12.0 µs  200  9.3 GB/s\n");
+            "mlp                    aten     12.0 µs  200  9.3 GB/s\n");
+  EXPECT_THAT(measured(std::string(30, 'a') + std::string(30, 'b')).text(61),
+              ::testing::HasSubstr("aaaaaaaaaa…bbbbbbbbb  native"));
 }
 
-TEST(Table, OnANarrowTerminalIsInBlocksThatLeaveNothingOut) {
+TEST(Table, LeavesOutWhatDoesNotFitAndNamesIt) {
   EXPECT_EQ(measured("gemv").text(30),
             "case  backend     time    n\n"
             "───────────────────────────\n"
@@ -64,22 +67,56 @@ TEST(Table, OnANarrowTerminalIsInBlocksThatLeaveNothingOut) {
             "    1.03 x the time of\n"
             "    something else\n"
             "mlp   aten     12.0 µs  200\n"
-            "\n"
-            "case  backend  metric\n"
-            "────────────────────────\n"
-            "gemv  native   98.3 GB/s\n"
-            "mlp   aten     9.3 GB/s\n"
-            "\n"
-            "case  backend  marks\n"
-            "────────────────────\n"
-            "gemv  native   S\n"
-            "mlp   aten\n");
+            "  left out: metric, marks;\n"
+            "  COLUMNS=45 or | less -S\n"
+            "  shows them\n");
+}
+
+Table prioritised(const std::string& name) {
+  Table table(Columns()
+                  .left({"case"})
+                  .priority(Priority::kLast)
+                  .right({"n"})
+                  .priority(Priority::kNormal)
+                  .right({"rate"})
+                  .priority(Priority::kFirst)
+                  .right({"time"})
+                  .priority(Priority::kNormal)
+                  .text("from"));
+  return table.row({name, "12", "98.3 GB/s", "4.10 µs", "a file with a long name"});
+}
+
+TEST(Table, LeavesOutTheLeastImportantColumnsFirst) {
+  EXPECT_THAT(prioritised("gemv").text(52), ::testing::StartsWith("case       rate     time  from\n"));
+  EXPECT_THAT(prioritised("gemv").text(26), ::testing::StartsWith("case       rate     time\n"));
+  EXPECT_THAT(prioritised("gemv").text(27), ::testing::HasSubstr("\n  left out: n, from;\n  COLUMNS=53 "));
+  EXPECT_THAT(prioritised("gemv").text(16), ::testing::StartsWith("case     time\n"));
+  EXPECT_THAT(prioritised("gemv").text(16), ::testing::HasSubstr("gemv  4.10 µs\n"));
+}
+
+TEST(Table, CutsKeysForANumberButNotForTheLeastImportant) {
+  const std::string name = std::string(20, 'x') + std::string(20, 'y');
+  const std::string text = prioritised(name).text(42);
+  EXPECT_THAT(text, ::testing::HasSubstr("x…y"));
+  EXPECT_THAT(text, ::testing::HasSubstr("  98.3 GB/s  4.10 µs\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("left out: n, from"));
+}
+
+TEST(Table, AtAnyWidthHasWholeNumbersAndKeysThatFit) {
+  for (std::size_t width = 1; width < 80; ++width) {
+    const std::string text = prioritised("a_kernel_with_a_long_name").text(width);
+    const std::vector<std::string> lines = split(text, '\n');
+    EXPECT_THAT(lines[2], ::testing::StartsWith("a_k")) << width;
+    const bool has_time = lines[2].find("µs") != std::string::npos;
+    EXPECT_EQ(has_time, lines[2].find("4.10 µs") != std::string::npos) << width;
+    for (std::size_t i = 0; i < 3 && width >= 8; ++i) EXPECT_LE(display_width(lines[i]), width);
+  }
 }
 
 TEST(Table, OfOneColumnOrNoWidthAtAllIsShownAllTheSame) {
   Table table({{"a title"}});
   table.row({"some text that is long"});
-  EXPECT_EQ(table.text(10), "a title\n───────\nsome text that is long\n");
+  EXPECT_EQ(table.text(10), "a title\n──────────\nsome …long\n");
   EXPECT_EQ(Table({}).text(1), "\n\n");
   EXPECT_FALSE(measured("gemv").text(1).empty());
 }

@@ -73,5 +73,14 @@ TEST(Table, AlignsNamesOfAllScripts) {
   }
 }
 
+TEST(CutInMiddle, KeepsBothEnds) {
+  EXPECT_EQ(cut_in_middle("gemv", 4), "gemv");
+  EXPECT_EQ(cut_in_middle("abcdefgh", 5), "ab…gh");
+  EXPECT_EQ(cut_in_middle("abcdefgh", 4), "ab…h");
+  EXPECT_EQ(cut_in_middle("abcdefgh", 1), "…");
+  EXPECT_EQ(cut_in_middle("abcdefgh", 0), "");
+  EXPECT_EQ(cut_in_middle("中文中文中文", 7), "中…文") << "whole characters";
+}
+
 }  // namespace
 }  // namespace headroom
