@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -114,7 +115,7 @@ std::uint64_t now() {
 }
 
 constexpr ConstantHelp kHistoryExamples[] = {
-    {"headroom history", "the last runs, and every series with its last change"},
+    {"headroom history", "the last runs, and each latency against the run before"},
     {"headroom history gemv D=4096 latency", "series whose name has all of these words"},
     {"headroom history 'layer_norm D=64*int8*'", "'*' and '?' stand for any characters"},
     {"headroom history --series 7 --json -", "one series with its changes, for a program"},
@@ -228,24 +229,86 @@ ExitCode answer(const std::vector<SeriesAnalysis>& analyses, const HistoryOption
   return answer.exit;
 }
 
+/// The overview leaves out the numbers of traces, unless there is nothing else.
+struct Overview {
+  std::vector<SeriesAnalysis> series;
+  std::vector<StoredRun> runs;                ///< newest first
+  std::map<std::int64_t, std::size_t> cases;  ///< by run
+  std::size_t trace_runs = 0;
+};
+
+Overview overview_of(Store& store, const std::vector<SeriesAnalysis>& all, std::size_t newest) {
+  Overview overview;
+  std::set<std::int64_t> traces;
+  std::map<std::int64_t, std::set<std::string>> names;
+  for (const SeriesAnalysis& analysis : all) {
+    const bool is_trace = is_of_trace(analysis.series);
+    for (const StoredValue& value : analysis.values) {
+      if (is_trace) traces.insert(value.run);
+      if (!is_trace) names[value.run].insert(analysis.series.name);
+    }
+    if (!is_trace) overview.series.push_back(analysis);
+  }
+  if (overview.series.empty()) {
+    overview.series = all;
+    traces.clear();
+  }
+  overview.runs = store.runs(traces.empty() ? std::optional(newest) : std::nullopt);
+  overview.trace_runs = std::erase_if(overview.runs, [&](const StoredRun& run) {
+    return traces.contains(run.id) && !names.contains(run.id);
+  });
+  std::ranges::reverse(overview.runs);
+  if (overview.runs.size() > newest) overview.runs.resize(newest);
+  for (const auto& [run, of_run] : names) overview.cases[run] = of_run.size();
+  return overview;
+}
+
+/// The series of latency, or all if there are none.
+View series_overview(const std::vector<SeriesAnalysis>& all) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<SeriesAnalysis> latencies;
+  std::set<std::string> others;
+  for (const SeriesAnalysis& analysis : all) {
+    if (analysis.series.metric == "latency") {
+      latencies.push_back(analysis);
+    } else {
+      others.insert(analysis.series.metric);
+    }
+  }
+  if (latencies.empty()) return View().title("the last values").table(series_table(all));
+  View view;
+  view.title("latency, against the run before").table(series_table(latencies));
+  if (others.empty()) return view;
+  std::vector<std::string> names(others.begin(), others.end());
+  if (names.size() > kNamed) {
+    names.resize(kNamed);
+    names.emplace_back("...");
+  }
+  return view.notes(fmt::format("  {} more series: {}; headroom history METRIC shows those of one metric\n",
+                                all.size() - latencies.size(), join(names, ", ")));
+}
+
 ExitCode show_overview(Store& store, const HistoryOptions& options) {
-  const std::vector<StoredRun> runs = store.runs(static_cast<std::size_t>(options.runs));
+  const auto newest = static_cast<std::size_t>(options.runs);
   const std::vector<SeriesAnalysis> analyses = analyse_all(store, store.series(), options, false);
+  const Overview overview = overview_of(store, analyses, newest);
+  const std::string changes = changes_sentence(overview.series);
   if (!options.json.empty()) {
     write_json(options.json, {{"store", store.name()},
-                              {"answer", changes_sentence(analyses)},
-                              {"runs", runs_json(runs)},
+                              {"answer", changes},
+                              {"runs", runs_json(store.runs(newest))},
                               {"series", series_list_json(analyses)}});
     if (options.json == "-") return answer(analyses, options, stderr);
   }
-  print_view(View()
-                 .answer(changes_sentence(analyses))
-                 .title("the last runs")
-                 .table(runs_table(runs))
-                 .title("series")
-                 .table(series_table(analyses))
-                 .notes("in " + store.name()),
-             stdout);
+  View view;
+  view.answer(changes)
+      .title("the last runs")
+      .table(runs_table(overview.runs, overview.cases))
+      .append(series_overview(overview.series));
+  if (overview.trace_runs > 0)
+    view.notes(fmt::format("  {} of traces: headroom history trace shows their numbers\n",
+                           counted(overview.trace_runs, "run")));
+  print_view(view.notes("in " + store.name()), stdout);
   return answer(analyses, options, stdout);
 }
 

@@ -11,6 +11,7 @@
 #include "headroom/compare/environment_differences.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"
+#include "headroom/report/metric_text.h"
 #include "headroom/report/text_plot.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/quantile.h"
@@ -136,9 +137,16 @@ Table segments_table(const SeriesAnalysis& analysis) {
   const std::string unit = analysis.series.unit.empty() ? "" : ", " + analysis.series.unit;
   Table table(Columns()
                   .right({"segment"})
-                  .left({"runs", "from (UTC)"})
-                  .right({"values", "median" + unit})
-                  .left({"95 % interval", "change", ""}));
+                  .left({"runs"})
+                  .priority(Priority::kLast)
+                  .left({"from (UTC)"})
+                  .right({"values"})
+                  .priority(Priority::kFirst)
+                  .right({"median" + unit})
+                  .priority(Priority::kNormal)
+                  .left({"95 % interval"})
+                  .priority(Priority::kFirst)
+                  .left({"change", ""}));
   for (std::size_t i = 0; i < analysis.segments.size(); ++i) {
     const SeriesSegment& segment = analysis.segments[i];
     const StoredValue &first = analysis.values[segment.first], &last = analysis.values[segment.last];
@@ -313,18 +321,41 @@ std::string format_utc(std::uint64_t seconds) {
                      parts.tm_hour, parts.tm_min);
 }
 
-Table runs_table(const std::vector<StoredRun>& runs) {
-  Table table({{"run", Align::kRight},
-               {"time (UTC)"},
-               {"machine", Align::kLeft, ""},
-               {"git"},
-               {"results", Align::kRight},
-               {"command"}});
+namespace {
+
+/// Without the name of this program, which all have.
+std::string command_text(std::string_view command) {
+  constexpr std::string_view kProgram = "headroom ";
+  constexpr std::size_t kMaxLength = 60;
+  if (command.starts_with(kProgram)) command.remove_prefix(kProgram.size());
+  return shortened(command, kMaxLength);
+}
+
+}  // namespace
+
+bool is_of_trace(const StoredSeries& series) {
+  constexpr std::size_t kMode = 1;  // of the identity
+  const Json identity = parse_json(series.identity, "the identity of series " + std::to_string(series.id));
+  return identity.is_array() && identity.size() > kMode && identity[kMode] == "trace";
+}
+
+Table runs_table(const std::vector<StoredRun>& runs, const std::map<std::int64_t, std::size_t>& cases) {
+  Table table(Columns()
+                  .right({"run"})
+                  .priority(Priority::kFirst)
+                  .left({"when (UTC)"})
+                  .text("command", Cut::kEnd)
+                  .left({"git"})
+                  .right({"cases"})
+                  .priority(Priority::kLast)
+                  .right({"results"})
+                  .shared("machine", Align::kLeft, ""));
   for (const StoredRun& run : runs) {
-    constexpr std::size_t kMaxCommandLength = 60;
-    table.row({fmt::format("@{}", run.id), format_utc(run.time), machine_text(run.fingerprint),
-               revision_text(run.git_sha, run.git_branch), fmt::format("{}", run.records),
-               shortened(run.command, kMaxCommandLength)});
+    const auto count = cases.find(run.id);
+    table.row({fmt::format("@{}", run.id), format_utc(run.time), command_text(run.command),
+               revision_text(run.git_sha, run.git_branch),
+               count == cases.end() ? "-" : std::to_string(count->second), fmt::format("{}", run.records),
+               machine_text(run.fingerprint)});
   }
   return table;
 }
@@ -346,32 +377,45 @@ Json runs_json(const std::vector<StoredRun>& runs) {
 }
 
 Table series_table(std::span<const SeriesAnalysis> analyses) {
-  Table table({{"series", Align::kRight},
-               {"name"},
-               {"metric"},
-               {"unit"},
-               {"machine", Align::kLeft, ""},
-               {"values", Align::kRight},
-               {"last (UTC)"},
-               {"changed (UTC)"},
-               {"by"}});
+  Table table(Columns()
+                  .right({"series"})
+                  .left({"name"})
+                  .priority(Priority::kFirst)
+                  .shared("metric", Align::kLeft, "")
+                  .right({"latest", "before", "change"})
+                  .priority(Priority::kLast)
+                  .right({"values"})
+                  .left({"last (UTC)", "changed (UTC)", "by"})
+                  .shared("machine", Align::kLeft, ""),
+              2);
   for (const SeriesAnalysis& analysis : analyses) {
     const StoredSeries& one = analysis.series;
+    const std::vector<StoredValue>& values = analysis.values;
+    const auto value = [&](std::size_t from_last) {
+      return values.size() < from_last
+                 ? "-"
+                 : value_text(values[values.size() - from_last].value, one.unit, one.metric);
+    };
+    std::optional<double> ratio;
+    if (values.size() > 1 && values[values.size() - 2].value != 0)
+      ratio = values.back().value / values[values.size() - 2].value;
     std::vector<std::string> cells{fmt::format("{}", one.id),
                                    one.name,
                                    one.metric,
-                                   one.unit,
-                                   machine_text(one.fingerprint),
-                                   fmt::format("{}", analysis.values.size()),
-                                   analysis.values.empty() ? "-" : format_utc(analysis.values.back().time)};
+                                   value(1),
+                                   value(2),
+                                   change_text(ratio, {}),
+                                   fmt::format("{}", values.size()),
+                                   values.empty() ? "-" : format_utc(values.back().time)};
     if (const auto change = last_change(analysis)) {
       cells.push_back(
           fmt::format("{}{} @{}", change->drifts ? "since " : "", format_utc(change->time), change->run));
       cells.push_back(last_change_text(analysis, *change));
     } else {
-      const bool enough = change_critical(analysis.values.size(), ChangeLevel::kCertain).has_value();
+      const bool enough = change_critical(values.size(), ChangeLevel::kCertain).has_value();
       cells.insert(cells.end(), {enough ? "never" : "-", enough ? "" : "too few values"});
     }
+    cells.push_back(machine_text(one.fingerprint));
     table.row(std::move(cells));
   }
   return table;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,9 +78,14 @@ struct RegressionAnswer {
 /// otherwise kInconclusive if no series has enough values to detect a change.
 RegressionAnswer regression_answer(std::span<const SeriesAnalysis> analyses, std::size_t newest);
 
-Table runs_table(const std::vector<StoredRun>& runs);
+/// Whether it is a number of a trace.
+bool is_of_trace(const StoredSeries& series);
+
+/// `cases`: by run, where known.
+Table runs_table(const std::vector<StoredRun>& runs, const std::map<std::int64_t, std::size_t>& cases = {});
 Json runs_json(const std::vector<StoredRun>& runs);
 
+/// With the latest value of each and the one before.
 Table series_table(std::span<const SeriesAnalysis> analyses);
 Json series_list_json(std::span<const SeriesAnalysis> analyses);
 
