@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -76,26 +78,16 @@ std::string text_of(const DeviceDescription& device, std::size_t index) {
 struct Bandwidth {
   const char* limit;
   const char* title;
+  Priority priority;
 };
-constexpr Bandwidth kBandwidths[] = {
-    {"read", "read"}, {"write", "write"}, {"zero_fill", "zero fill"}, {"copy", "copy"}};
+constexpr Bandwidth kBandwidths[] = {{"read", "read", Priority::kFirst},
+                                     {"write", "write", Priority::kNormal},
+                                     {"zero_fill", "zero fill", Priority::kLast},
+                                     {"copy", "copy", Priority::kFirst}};
 
-std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads,
-                 std::int64_t bytes, const std::string& dtype) {
-  for (const SweepPoint& point : points) {
-    if (point.limit == limit && point.threads == threads && point.bytes == bytes && point.dtype == dtype) {
-      const std::string spread = point.spread ? format_percent(*point.spread) : "?";
-      return fmt::format("{} ±{} {}", format_number(point.rate), spread, point.pattern);
-    }
-  }
-  return "-";
-}
-
-/// GPUs have no thread count.
-std::string threads_title(const std::string& before, int threads, bool on_cpu) {
-  if (!on_cpu) return before.empty() ? "rate" : before;
-  const std::string count = counted(threads, "thread");
-  return before.empty() ? count : before + ", " + count;
+/// "read 16t"; GPUs have no thread count.
+std::string column_title(const std::string& what, int threads, bool on_cpu) {
+  return on_cpu ? fmt::format("{} {}t", what, threads) : what;
 }
 
 struct SweepAxes {
@@ -114,41 +106,93 @@ SweepAxes axes_of(const std::vector<SweepPoint>& points) {
   return axes;
 }
 
+/// The largest working set, and those below it by factors of at least four.
+std::set<std::int64_t> shown_sizes(const std::set<std::int64_t>& sizes) {
+  constexpr std::int64_t kFactor = 4;
+  std::set<std::int64_t> shown;
+  for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+    if (shown.empty() || *size <= *shown.begin() / kFactor) shown.insert(*size);
+  }
+  return shown;
+}
+
+/// The points of a table: their rates are its cells.
+class SweepCells {
+ public:
+  explicit SweepCells(const std::vector<SweepPoint>& points) : points_(points) {}
+
+  std::string cell(const std::string& limit, int threads, std::int64_t bytes, const std::string& dtype) {
+    for (const SweepPoint& point : points_) {
+      if (point.limit != limit || point.threads != threads || point.bytes != bytes || point.dtype != dtype)
+        continue;
+      shown_.push_back(&point);
+      return format_number(point.rate);
+    }
+    return "-";
+  }
+
+  /// "medians of 10 samples or more, 95 % intervals within ±3.2 %; 2 rates have too few samples for one".
+  std::string precision() const {
+    std::size_t samples = 0, without = 0;
+    std::optional<double> widest;
+    for (const SweepPoint* point : shown_) {
+      samples = samples == 0 ? point->samples : std::min(samples, point->samples);
+      if (point->spread) widest = std::max(widest.value_or(0), *point->spread);
+      without += point->spread ? 0 : 1;
+    }
+    std::string text = fmt::format("  medians of {} or more", counted(samples, "sample"));
+    if (widest) text += ", 95 % intervals within ±" + format_percent(*widest);
+    if (without > 0)
+      text += fmt::format("; {} {} too few samples for an interval", counted(without, "rate"),
+                          without == 1 ? "has" : "have");
+    return text + "\n";
+  }
+
+ private:
+  const std::vector<SweepPoint>& points_;
+  std::vector<const SweepPoint*> shown_;
+};
+
 void add_tables(View& view, const std::vector<SweepPoint>& points, const std::string& gpu) {
   const SweepAxes axes = axes_of(points);
+  const std::set<std::int64_t> sizes = shown_sizes(axes.sizes);
   const bool on_cpu = gpu.empty();
-  std::vector<Bandwidth> measured;
-  std::ranges::copy_if(kBandwidths, std::back_inserter(measured), [&](const Bandwidth& bandwidth) {
-    return std::ranges::find(points, bandwidth.limit, &SweepPoint::limit) != points.end();
-  });
-  std::vector<Table::Column> columns{{"working set", Align::kRight}};
-  std::vector<Table::Column> peak_columns{{"peak", Align::kLeft}};
+  const std::string of = on_cpu ? "" : gpu + ": ", by = on_cpu ? ", by threads (t)" : "";
+  Columns columns = Columns().right({"working set"}), peak_columns = Columns().left({"peak"});
+  std::vector<std::pair<std::string, int>> measured;
   for (const int count : axes.threads) {
-    for (const Bandwidth& bandwidth : measured)
-      columns.push_back({threads_title(bandwidth.title, count, on_cpu)});
-    peak_columns.push_back({threads_title("", count, on_cpu)});
+    for (const Bandwidth& bandwidth : kBandwidths) {
+      if (std::ranges::find(points, bandwidth.limit, &SweepPoint::limit) == points.end()) continue;
+      columns.priority(bandwidth.priority).right({column_title(bandwidth.title, count, on_cpu)});
+      measured.emplace_back(bandwidth.limit, count);
+    }
+    peak_columns.right({on_cpu ? fmt::format("{}t", count) : "rate"});
   }
   Table bandwidth(columns), peaks(peak_columns);
-  for (const std::int64_t bytes : axes.sizes) {
+  SweepCells rates(points), peak_rates(points);
+  for (const std::int64_t bytes : sizes) {
     std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
-    for (const int count : axes.threads) {
-      for (const Bandwidth& one : measured) row.push_back(cell(points, one.limit, count, bytes, ""));
-    }
+    for (const auto& [limit, count] : measured) row.push_back(rates.cell(limit, count, bytes, ""));
     bandwidth.row(row);
   }
   for (const std::string& dtype : axes.dtypes) {
     std::vector<std::string> row{dtype};
-    for (const int count : axes.threads) row.push_back(cell(points, "peak", count, 0, dtype));
+    for (const int count : axes.threads) row.push_back(peak_rates.cell("peak", count, 0, dtype));
     peaks.row(row);
   }
-  const std::string of = on_cpu ? "" : gpu + ": ";
-  view.title(of +
-             "bandwidth in GB/s of the best access pattern: median, half-width of its 95 % interval (?: too "
-             "few samples)")
-      .table(std::move(bandwidth))
-      .title(of + "peaks in GFLOP/s (GOP/s for integers): the best instruction of " +
-             (on_cpu ? "this CPU" : "this GPU"))
-      .table(std::move(peaks));
+  if (bandwidth.size() > 0) {
+    view.title(of + "bandwidth in GB/s of the best access pattern" + by)
+        .table(std::move(bandwidth))
+        .notes(rates.precision());
+  }
+  if (sizes.size() < axes.sizes.size()) {
+    view.notes(fmt::format("  {} of {} working sets; the plot has all, --json FILE also their patterns\n",
+                           sizes.size(), axes.sizes.size()));
+  }
+  if (peaks.size() == 0) return;
+  view.title(fmt::format("{}peaks in GFLOP/s (GOP/s for integers) of the best instruction{}", of, by))
+      .table(std::move(peaks))
+      .notes(peak_rates.precision());
 }
 
 std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
@@ -164,8 +208,8 @@ std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
 }
 
 std::string rate_of(const SweepPoint& point, const char* unit) {
-  return fmt::format("{} {} ±{}", format_number(point.rate), unit,
-                     point.spread ? format_percent(*point.spread) : "?");
+  return fmt::format("{} {}{}", format_number(point.rate), unit,
+                     point.spread ? " ±" + format_percent(*point.spread) : "");
 }
 
 /// Adds the read bandwidth of the largest working set and the highest peak.
@@ -318,7 +362,7 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   const std::atomic<bool>& interrupted = interrupt_flag();
   const MachineDevices devices = find_devices(interrupted);
   View facts;
-  facts.drawing(topology_text(topology, fingerprint) + devices_text(devices));
+  facts.notes(topology_text(topology, fingerprint) + devices_text(devices), Tone::kPlain);
   if (options.topology_only) {
     print_view(View().answer(topology_answer(topology)).append(facts), shown);
     return ExitCode::kSuccess;

@@ -240,7 +240,11 @@ std::string line_plot(std::span<const PlotLine> series, const PlotOptions& optio
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string sign = series[i].sign.empty() ? kSigns[i % kSigns.size()] : series[i].sign;
     canvas.draw(lines[i], sign, x, y);
-    legend += fmt::format("  {} {}", sign, series[i].name);
+    const std::string entry = fmt::format("  {} {}", sign, series[i].name);
+    const std::size_t line = legend.rfind('\n') + 1;  // 0 without one
+    if (line < legend.size() && display_width(legend.substr(line)) + display_width(entry) > width)
+      legend += '\n';
+    legend += entry;
   }
   std::string text = options.y_label.empty() ? "" : options.y_label + "\n";
   for (std::size_t line = 0; line < height; ++line) {
