@@ -325,7 +325,8 @@ class CacheMeasurement final : public Measurement {
 };
 
 ExitCode list_suites(const CacheOptions& options) {
-  Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"description"}});
+  Table table(
+      Columns().left({"suite"}).right({"models"}).text("cache layers").text("description", Cut::kEnd));
   Json list = Json::array();
   for (const ShippedSuite& shipped : shipped_suites()) {
     const Suite suite = shipped_suite(shipped);

@@ -436,7 +436,7 @@ std::string axis_text(const Axis& axis) {
 }
 
 void print_list(const std::vector<RunnerOffer>& offers) {
-  Table table({{"experiment"}, {"runner"}, {"backends"}, {"axes"}});
+  Table table(Columns().left({"experiment", "runner"}).text("backends").text("axes", Cut::kEnd));
   for (const RunnerOffer& offer : offers) {
     for (const ExperimentDescription& experiment : offer.experiments) {
       std::vector<std::string> axes;

@@ -202,7 +202,7 @@ void RankExperiments::require(const std::vector<std::string>& names) const {
 }
 
 void RankExperiments::list() const {
-  Table table({{kind_}, {"description"}, {"measured by default"}});
+  Table table(Columns().left({kind_}).text("description", Cut::kEnd).left({"measured by default"}));
   for (const ExperimentDescription& one : all_)
     table.row({one.name, one.summary, one.is_on_request ? "" : "yes"});
   print_table(table, stdout);

@@ -314,9 +314,20 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
   const MetricSource& metric = request.suite.metric;
   Columns columns = Columns()
                         .left({"model"})
-                        .right({"cold", "± 95 %", "warm", "± 95 %", "speed-up", "95 % interval", "saved"})
+                        .priority(Priority::kFirst)
+                        .right({"cold"})
+                        .priority(Priority::kLast)
+                        .right({"± 95 %"})
+                        .priority(Priority::kFirst)
+                        .right({"warm"})
+                        .priority(Priority::kLast)
+                        .right({"± 95 %"})
+                        .priority(Priority::kFirst)
+                        .right({"speed-up", "95 % interval"})
+                        .priority(Priority::kNormal)
+                        .right({"saved"})
                         .shared("pairs", Align::kRight, "pairs");
-  if (request.warm_twice) columns.push_back({"warm / warm again", Align::kRight});
+  if (request.warm_twice) columns.right({"warm / warm again"});
   Table table(columns);
   for (const ModelRun& model : run.models) {
     if (model.pairs.empty() || !model.failure.empty()) continue;
@@ -349,7 +360,8 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
 Table layer_table(const CacheRequest& request, const CacheRun& run) {
   Table table(
       Columns()
-          .left({"cache layer", "made cold by"})
+          .left({"cache layer"})
+          .text("made cold by")
           .right({"files before", "after cold", "after warm", "bytes before", "after cold", "after warm"}));
   for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
     const LayerSpec& layer = request.suite.layers[i];

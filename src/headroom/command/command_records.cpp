@@ -271,7 +271,7 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
   table.row({title_of(record), value_text(record.metric.value, record.metric.unit, record.metric.name),
              spread_text(record), std::to_string(sample_count(record)), time_text(row, "user_time"),
              time_text(row, "system_time"), peak_text(row), faults_text(row),
-             count_text(row, "context_switches"), flag_letters(case_flags(record))});
+             count_text(row, "context_switches"), flag_letters(doubts_of(record))});
   const auto compared = std::ranges::find(comparisons, &record, &Comparison::test);
   const std::string modes = modes_text(record);
   if (const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared); !ratio.empty()) {
@@ -344,9 +344,14 @@ std::vector<Record> command_records(const GroupResult& group,
 Table command_table(const std::vector<Record>& records, std::span<const Comparison> comparisons) {
   Table table(Columns()
                   .left({"command"})
+                  .priority(Priority::kFirst)
                   .right({"time", "± 95 %"})
+                  .priority(Priority::kNormal)
                   .shared("n", Align::kRight, "runs")
-                  .right({"user", "system", "peak memory", "faults", "switches"})
+                  .right({"user", "system", "peak memory"})
+                  .priority(Priority::kLast)
+                  .right({"faults", "switches"})
+                  .priority(Priority::kNormal)
                   .left({"flags"}));
   for (const CommandRow& row : command_rows(records)) add_row(table, row, comparisons);
   return table;
@@ -358,7 +363,7 @@ std::string command_legend(const std::vector<Record>& records) {
   CaseFlags marks;
   std::string notes;
   for (const CommandRow& row : command_rows(records)) {
-    marks |= case_flags(*row.latency);
+    marks |= doubts_of(*row.latency);
     for (const Note& note : row.latency->notes) {
       const bool is_marked = std::ranges::find(kMarked, note.kind) != kMarked.end();
       if (!is_marked) notes += "  " + title_of(*row.latency) + ": " + sentence(note) + "\n";

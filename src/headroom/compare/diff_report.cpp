@@ -201,18 +201,17 @@ bool any_backend(const DiffReport& report) {
                              [](const Comparison& c) { return !c.baseline->model.backend.empty(); });
 }
 
-std::vector<Table::Column> columns_of(const DiffReport& report, bool backends) {
-  std::vector<Table::Column> columns{{"case"}};
-  if (backends) columns.push_back({"backend", Align::kLeft, ""});
-  columns.push_back({"metric", Align::kLeft, ""});
-  columns.push_back({"baseline", Align::kRight});
+Columns columns_of(const DiffReport& report, bool backends) {
+  Columns columns = Columns().left({"case"});
+  if (backends) columns.shared("backend", Align::kLeft, "");
+  columns.shared("metric", Align::kLeft, "").right({"baseline"});
   for (const DiffTest& test : report.tests) {
     const std::string suffix = report.tests.size() > 1 ? " " + test.label : "";
-    columns.push_back({"candidate" + suffix, Align::kRight});
-    columns.push_back({"ratio", Align::kRight});
-    columns.push_back({"95 % interval"});
-    columns.push_back({"verdict"});
-    columns.push_back({"n", Align::kRight});
+    columns.priority(Priority::kNormal).right({"candidate" + suffix});
+    columns.priority(Priority::kFirst).right({"ratio"});
+    columns.priority(Priority::kNormal).left({"95 % interval"});
+    columns.priority(Priority::kFirst).left({"verdict"});
+    columns.priority(Priority::kLast).right({"n"});
   }
   return columns;
 }
@@ -318,8 +317,8 @@ void append_means(std::string& out, const DiffReport& report) {
 
 constexpr const char* kSpreadAdvice =
     "to narrow the intervals: give several runs of each side (a folder of files is one operand), keep a "
-    "history of runs on\n"
-    "  this machine, use headroom run --calibrate-noise, give --run-spread 1% if known, or measure both "
+    "history of runs on "
+    "this machine, use headroom run --calibrate-noise, give --run-spread 1% if known, or measure both "
     "together (--confirm)\n";
 
 std::string spread_sources(const DiffReport& report) {
@@ -665,7 +664,7 @@ Table shift_table(const DiffReport& report) {
 }
 
 Table environment_table(const DiffReport& report) {
-  Table table({{"differs"}, {"baseline"}, {"candidate"}});
+  Table table(Columns().left({"differs"}).text("baseline").text("candidate"));
   for (const DiffTest& test : report.tests) {
     if (report.tests.size() > 1 && !test.environment.list.empty()) table.line(test.label);
     for (const EnvironmentDifference& difference : test.environment.list) {

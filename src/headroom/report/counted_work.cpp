@@ -155,8 +155,17 @@ Table counted_table(const std::vector<CountedWork>& all) {
                   .left({"counted, per iteration"})
                   .shared("backend", Align::kLeft, "")
                   .shared("dtype", Align::kLeft, "")
-                  .right({"instructions", "cycles", "a cycle", "misses x line", "from memory", "± 95 %",
-                          "of others", "declared"})
+                  .priority(Priority::kLast)
+                  .right({"instructions", "cycles"})
+                  .priority(Priority::kNormal)
+                  .right({"a cycle", "misses x line"})
+                  .priority(Priority::kFirst)
+                  .right({"from memory", "± 95 %"})
+                  .priority(Priority::kNormal)
+                  .right({"of others"})
+                  .priority(Priority::kFirst)
+                  .right({"declared"})
+                  .priority(Priority::kLast)
                   .shared("n", Align::kRight, "passes"));
   for (const CountedWork& work : all) {
     const bool has_rate =

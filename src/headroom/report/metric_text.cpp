@@ -36,8 +36,15 @@ bool is_even(const Interval& interval, double estimate) {
   return is_symmetric(interval, estimate) && estimate - interval.low < std::abs(estimate);
 }
 
-double half_width(const Record& record) {
-  return (record.interval->high - record.interval->low) / 2;
+/// Half the width, or the longer side of an asymmetric interval.
+double spread_of(const Interval& interval, double estimate) {
+  return is_symmetric(interval, estimate) ? (interval.high - interval.low) / 2
+                                          : std::max(interval.high - estimate, estimate - interval.low);
+}
+
+std::string points_text(double points) {
+  constexpr double kLeastTenth = 0.05;
+  return points < kLeastTenth && points > 0 ? fmt::format("{:.1g}", points) : fmt::format("{:.1f}", points);
 }
 
 std::vector<const Record*> unlisted_records(const std::vector<Record>& records) {
@@ -91,7 +98,7 @@ std::string metric_time_with_interval(const Record* record) {
   if (!is_symmetric(*record->interval, record->metric.value))
     return fmt::format("{} ({}–{})", value, signed_time(record->interval->low * ns),
                        signed_time(record->interval->high * ns));
-  return value + " ±" + format_time_ns(half_width(*record) * ns);
+  return value + " ±" + format_time_ns(spread_of(*record->interval, record->metric.value) * ns);
 }
 
 std::string metric_number_with_interval(const Record* record) {
@@ -101,33 +108,46 @@ std::string metric_number_with_interval(const Record* record) {
   if (!is_symmetric(*record->interval, record->metric.value))
     return fmt::format("{} ({}–{})", value, format_number(record->interval->low),
                        format_number(record->interval->high));
-  return value + " ±" + format_number(half_width(*record));
+  return value + " ±" + format_number(spread_of(*record->interval, record->metric.value));
 }
 
 std::string spread_text(const Record& record) {
   if (!record.interval) return "?";
-  if (is_even(*record.interval, record.metric.value))
-    return fmt::format("{:.1f} %", relative_half_width(*record.interval, record.metric.value) * 100);
-  const std::string low = value_text(record.interval->low, record.metric.unit, record.metric.name);
-  const std::string high = value_text(record.interval->high, record.metric.unit, record.metric.name);
-  return low + "–" + high;
+  const double spread = spread_of(*record.interval, record.metric.value);
+  if (record.metric.value == 0) return value_text(spread, record.metric.unit, record.metric.name);
+  return fmt::format("{:.1f} %", spread / std::abs(record.metric.value) * 100);
+}
+
+std::string metric_time_cell(const Record* record) {
+  if (record == nullptr || !record->interval) return metric_time_with_interval(record);
+  const double spread = spread_of(*record->interval, record->metric.value);
+  return metric_time(record) + " ±" + format_time_ns(spread * ns_of_unit(*record));
+}
+
+std::string metric_number_cell(const Record* record) {
+  if (record == nullptr || !record->interval) return metric_number_with_interval(record);
+  return format_number(record->metric.value) + " ±" +
+         format_number(spread_of(*record->interval, record->metric.value));
+}
+
+std::string share_cell(double share, const std::optional<Interval>& interval) {
+  return format_percent(share) + (interval ? " ±" + points_text(100 * spread_of(*interval, share)) : "");
+}
+
+std::string limit_cell(const Record& record) {
+  return record.limit ? share_cell(record.limit->fraction, record.limit->interval) : "";
 }
 
 std::string spread_suffix(const Record& record) {
   if (!record.interval) return "";
-  const std::string spread = spread_text(record);
-  return is_even(*record.interval, record.metric.value) ? " ±" + spread : " (" + spread + ")";
+  if (is_even(*record.interval, record.metric.value)) return " ±" + spread_text(record);
+  return fmt::format(" ({}–{})", value_text(record.interval->low, record.metric.unit, record.metric.name),
+                     value_text(record.interval->high, record.metric.unit, record.metric.name));
 }
 
 std::string share_with_interval(double share, const std::optional<Interval>& interval) {
   if (!interval) return format_percent(share);
-  if (is_even(*interval, share)) {
-    const double half = (interval->high - interval->low) / 2 * 100;
-    constexpr double kLeastTenth = 0.05;
-    return fmt::format(
-        "{} ±{}", format_percent(share),
-        half < kLeastTenth && half > 0 ? fmt::format("{:.1g}", half) : fmt::format("{:.1f}", half));
-  }
+  if (is_even(*interval, share)) return share_cell(share, interval);
   return fmt::format("{} ({:.3g}–{})", format_percent(share), 100 * interval->low,
                      format_percent(interval->high));
 }
@@ -178,6 +198,7 @@ Table metric_table(const std::vector<Record>& records, const MetricChoice& choic
                   .shared("dtype", Align::kLeft, "")
                   .left({"metric"})
                   .right({"value", "± 95 %"})
+                  .priority(Priority::kLast)
                   .shared("n", Align::kRight, "samples"),
               4);
   const CaseDifferences differ(records);

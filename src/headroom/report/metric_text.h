@@ -21,8 +21,20 @@ std::string metric_time_with_interval(const Record* record);
 /// Returns "812 ±9.50" or "812 (790–1200)"; empty for nullptr.
 std::string metric_number_with_interval(const Record* record);
 
-/// Returns the relative half-width "1.3 %", the ends "3.21 ms–14.7 ms" if asymmetric, or "?".
+/// The cells of tables: one kind of number a column. Of an asymmetric interval they show the longer side;
+/// sentences and JSON have both ends.
+///
+/// Returns the half-width "1.3 %" of the value, or "?".
 std::string spread_text(const Record& record);
+/// Returns "4.10 µs ±90.0 ns" or "4.10 µs ±?"; empty for nullptr.
+std::string metric_time_cell(const Record* record);
+/// Returns "812 ±9.50"; empty for nullptr.
+std::string metric_number_cell(const Record* record);
+/// Returns "92.5 % ±0.8".
+std::string share_cell(double share, const std::optional<Interval>& interval);
+/// Returns share_cell() of the limit; may be empty.
+std::string limit_cell(const Record& record);
+
 /// Returns " ±1.3 %", " (3.21 ms–14.7 ms)", or an empty text.
 std::string spread_suffix(const Record& record);
 /// Returns "92.5 % ±0.8" or "92.5 % (48.6–101 %)".

@@ -248,19 +248,24 @@ std::string spread(const std::optional<Interval>& interval, double value) {
   return interval ? fmt::format("{:.1f} %", relative_half_width(*interval, value) * 100) : "?";
 }
 
-std::string share_of(const RooflineCase& one) {
-  if (!one.limit) return "";
-  return share_with_interval(one.limit->fraction, one.limit->interval) + " of " + limit_name(*one.limit);
-}
-
 Table cases_table(const std::vector<RooflineCase>& cases) {
   Table table(Columns()
                   .left({"", "case"})
                   .shared("backend", Align::kLeft, "")
                   .shared("dtype", Align::kLeft, "")
                   .shared("threads", Align::kRight, "threads")
-                  .right({"FLOP/byte", units_of(cases), "± 95 %", "n", "GB/s"})
-                  .left({"bytes", "of its limit, in the same rounds"}));
+                  .priority(Priority::kFirst)
+                  .right({"FLOP/byte", units_of(cases)})
+                  .priority(Priority::kNormal)
+                  .right({"± 95 %"})
+                  .priority(Priority::kLast)
+                  .right({"n", "GB/s"})
+                  .left({"bytes"})
+                  .priority(Priority::kFirst)
+                  .right({"of limit"})
+                  .priority(Priority::kNormal)
+                  .text("limit, in the same rounds"),
+              4);
   const bool any_counted =
       std::ranges::any_of(cases, [](const RooflineCase& one) { return one.counted.has_value(); });
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -272,14 +277,21 @@ Table cases_table(const std::vector<RooflineCase>& cases) {
                !any_counted  ? ""
                : one.counted ? "counted"
                              : "declared",
-               share_of(one)});
+               one.limit ? share_cell(one.limit->fraction, one.limit->interval) : "",
+               one.limit ? limit_name(*one.limit) : ""});
   }
   return table;
 }
 
 Table roofs_table(const std::vector<Roof>& roofs) {
-  Table table(
-      {{""}, {"roof"}, {"rate", Align::kRight}, {"± 95 %", Align::kRight}, {"n", Align::kRight}, {"from"}});
+  Table table(Columns()
+                  .left({"", "roof"})
+                  .priority(Priority::kFirst)
+                  .right({"rate", "± 95 %"})
+                  .priority(Priority::kNormal)
+                  .right({"n"})
+                  .text("from"),
+              2);
   for (std::size_t i = 0; i < roofs.size(); ++i) {
     const Roof& roof = roofs[i];
     table.row({digit_of(i), name_of(roof), format_number(roof.rate) + " " + unit_of(roof),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -120,6 +121,85 @@ class MeasuredRows {
   std::vector<const CaseRow*> rows_;
 };
 
+/// Shares of the limit from here on are at the limit.
+constexpr double kAtLimit = 0.9;
+
+/// A case against its target; without one, against its limit.
+enum class Standing : std::uint8_t {
+  kFailed,
+  kAboveLimit,
+  kMissed,
+  kInconclusive,
+  kReached,
+  kAtLimit,
+  kBelowLimit,
+  kSkipped,
+  kUnlimited
+};
+
+/// In the order of the sentence: of one case and of several.
+constexpr std::array<std::pair<const char*, const char*>, 9> kStandings{{
+    {"failed", "failed"},
+    {"above its limit", "above their limit"},
+    {"misses its target", "miss their target"},
+    {"inconclusive", "inconclusive"},
+    {"reaches its target", "reach their target"},
+    {"at the limit (90 % or more)", "at the limit (90 % or more)"},
+    {"below 90 % of the limit", "below 90 % of the limit"},
+    {"skipped", "skipped"},
+    {"without target or limit", "without target or limit"},
+}};
+
+Standing standing_of(const Record& record) {
+  if (record.outcome.kind == Outcome::Kind::kSkipped) return Standing::kSkipped;
+  if (record.outcome.kind == Outcome::Kind::kFailed) return Standing::kFailed;
+  if (record.limit && is_miscounted(record)) return Standing::kAboveLimit;
+  switch (target_verdict(record)) {
+    case TargetVerdict::kReached:
+      return Standing::kReached;
+    case TargetVerdict::kMissed:
+      return Standing::kMissed;
+    case TargetVerdict::kInconclusive:
+      return Standing::kInconclusive;
+    case TargetVerdict::kNone:
+      break;
+  }
+  if (!record.limit) return Standing::kUnlimited;
+  const std::optional<Interval>& share = record.limit->interval;
+  if (share && share->low >= kAtLimit) return Standing::kAtLimit;
+  return share && share->high < kAtLimit ? Standing::kBelowLimit : Standing::kInconclusive;
+}
+
+/// "3 cases: 1 misses its target, 2 at the limit (90 % or more)". Returns whether there was anything to
+/// count.
+bool answer_standings(View& view, const MeasuredRows& rows) {
+  std::array<std::size_t, kStandings.size()> counts{};
+  for (const CaseRow& row : rows.all()) ++counts[static_cast<std::size_t>(standing_of(row.any()))];
+  const auto count = [&](Standing standing) { return counts[static_cast<std::size_t>(standing)]; };
+  const std::size_t judged =
+      rows.all().size() - count(Standing::kFailed) - count(Standing::kSkipped) - count(Standing::kUnlimited);
+  if (judged == 0) return false;
+  if (rows.all().size() == 1) {
+    const TargetVerdict verdict = target_verdict(rows.all().front().any());
+    if (verdict == TargetVerdict::kNone) return false;
+  }
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0 && rows.all().size() == 1)
+      parts.emplace_back(kStandings[i].first);
+    else if (counts[i] > 0)
+      parts.push_back(
+          fmt::format("{} {}", counts[i], counts[i] == 1 ? kStandings[i].first : kStandings[i].second));
+  }
+  const bool is_bad = count(Standing::kFailed) + count(Standing::kAboveLimit) + count(Standing::kMissed) > 0;
+  const bool is_good = count(Standing::kReached) == rows.all().size();
+  view.answer(fmt::format("{}: {}", counted(rows.all().size(), "case"), join(parts, ", ")),
+              is_bad    ? Tone::kBad
+              : is_good ? Tone::kGood
+                        : Tone::kPlain);
+  return true;
+}
+
 void answer_failures(View& view, const MeasuredRows& rows) {
   const CaseRow* first = nullptr;
   std::size_t failed = 0, skipped = 0;
@@ -136,23 +216,6 @@ void answer_failures(View& view, const MeasuredRows& rows) {
   } else if (skipped == rows.all().size() && skipped > 0) {
     view.answer(fmt::format("nothing was measured: {}", rows.all().front().any().outcome.reason), Tone::kBad);
   }
-}
-
-void answer_targets(View& view, const MeasuredRows& rows) {
-  std::size_t reached = 0, missed = 0, inconclusive = 0;
-  for (const CaseRow* row : rows.measured()) {
-    const TargetVerdict verdict = target_verdict(row->any());
-    reached += verdict == TargetVerdict::kReached ? 1 : 0;
-    missed += verdict == TargetVerdict::kMissed ? 1 : 0;
-    inconclusive += verdict == TargetVerdict::kInconclusive ? 1 : 0;
-  }
-  const std::size_t all = reached + missed + inconclusive;
-  if (all == 0) return;
-  std::string text = fmt::format("{} of {} reach{} {} target", reached, counted(all, "case"),
-                                 reached == 1 ? "es" : "", reached == 1 ? "its" : "their");
-  if (missed > 0) text += fmt::format(", {} miss{} it", missed, missed == 1 ? "es" : "");
-  if (inconclusive > 0) text += fmt::format(", {} {} inconclusive", inconclusive, is_or_are(inconclusive));
-  view.answer(text, missed > 0 ? Tone::kBad : inconclusive > 0 ? Tone::kPlain : Tone::kGood);
 }
 
 std::size_t count_ties(const std::vector<const Record*>& limited, const Record& furthest) {
@@ -327,7 +390,7 @@ Tone target_tone(const Record& record) {
 }
 
 CaseFlags flags_of(const CaseRow& row) {
-  return case_flags(row.latency != nullptr ? *row.latency : *row.headline);
+  return doubts_of(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
 CaseFlags common_flags(const std::vector<CaseRow>& rows) {
@@ -364,7 +427,8 @@ bool any_gpu(const std::vector<CaseRow>& rows) {
   return std::ranges::any_of(rows, [](const CaseRow& row) { return row.gpu != nullptr; });
 }
 
-void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bool with_gpu,
+/// `with_spread`: some row has an interval.
+void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bool with_gpu, bool with_spread,
              const CaseFlags& common) {
   const Record& record = row.any();
   const std::string name = differ.case_text(record), backend = differ.backend_text(record);
@@ -380,10 +444,10 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
                                  backend,
                                  record.benchmark.dtype,
                                  row.latency != nullptr ? metric_text(timed) : "",
-                                 spread_text(timed),
+                                 with_spread ? spread_text(timed) : "",
                                  std::to_string(sample_count(timed)),
                                  &record == row.latency ? "" : metric_text(record),
-                                 limit_text(record),
+                                 limit_cell(record),
                                  target_text(record)};
   if (with_gpu) cells.insert(cells.end(), {share_text(row.gpu), share_text(row.mm_conv)});
   cells.push_back(flag_letters(flags_of(row) & ~common));
@@ -445,8 +509,8 @@ std::string missing_intervals(const std::vector<CaseRow>& rows) {
   }
   std::string text;
   for (const auto& [reason, cases] : reasons) {
-    text += fmt::format("  ?  no interval{}: {}\n", cases == measured ? "" : " of " + counted(cases, "case"),
-                        reason);
+    text += cases == measured ? fmt::format("  no interval: {}\n", reason)
+                              : fmt::format("  ?  no interval of {}: {}\n", counted(cases, "case"), reason);
   }
   return text;
 }
@@ -507,12 +571,14 @@ View run_view(const std::vector<Record>& records) {
   View view;
   const MeasuredRows rows(records);
   answer_failures(view, rows);
-  answer_targets(view, rows);
+  const bool are_counted = answer_standings(view, rows);
   const bool has_limits = answer_limits(view, rows);
   const std::string nearest = nearest_limit_text(records);
   const bool in_answer = static_cast<std::size_t>(std::ranges::count(nearest, '\n')) <= kComparedInAnswer;
   if (in_answer) view.answer(nearest);
-  if (!has_limits && nearest.empty()) answer_times(view, rows);
+  const bool has_times =
+      std::ranges::any_of(rows.measured(), [](const CaseRow* row) { return row->latency != nullptr; });
+  if (!has_limits && nearest.empty() && (has_times || !are_counted)) answer_times(view, rows);
   const std::vector<CountedWork> counted = counted_work(records);
   const std::vector<std::string> findings = counted_findings(counted);
   if (!findings.empty()) {
@@ -536,6 +602,12 @@ CaseFlags case_flags(const Record& record) {
   CaseFlags flags;
   if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) return flags;
   for (std::size_t i = 0; i < kFlagCount; ++i) flags[i] = kFlags[i].applies(record);
+  return flags;
+}
+
+CaseFlags doubts_of(const Record& record) {
+  CaseFlags flags = case_flags(record);
+  flags.reset(static_cast<std::size_t>(CaseFlag::kWarmedUp));
   return flags;
 }
 
@@ -576,15 +648,26 @@ Table run_table(const std::vector<Record>& records) {
                         .left({"case"})
                         .shared("backend", Align::kLeft, "")
                         .shared("dtype", Align::kLeft, "")
-                        .right({"time", "± 95 %"})
+                        .priority(Priority::kFirst)
+                        .right({"time"})
+                        .priority(Priority::kNormal)
+                        .right({"± 95 %"})
+                        .priority(Priority::kLast)
                         .shared("n", Align::kRight, "samples")
-                        .right({"metric", "of limit", "target"});
-  if (with_gpu) columns.insert(columns.end(), {{"GPU", Align::kRight}, {"mm+conv", Align::kRight}});
-  columns.push_back({"flags"});
+                        .priority(Priority::kNormal)
+                        .right({"metric"})
+                        .priority(Priority::kFirst)
+                        .right({"of limit", "target"})
+                        .priority(Priority::kLast);
+  if (with_gpu) columns.right({"GPU", "mm+conv"});
+  columns.priority(Priority::kNormal).left({"flags"});
   Table table(std::move(columns), 3);
   const CaseDifferences differ(records);
   const CaseFlags common = common_flags(rows);
-  for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, common);
+  const bool with_spread = std::ranges::any_of(rows, [](const CaseRow& row) {
+    return (row.latency != nullptr ? *row.latency : row.any()).interval.has_value();
+  });
+  for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, with_spread, common);
   const int threads = records.empty() || differ.threads ? 0 : records.front().threads;
   if (threads > 0) table.above(counted(static_cast<std::size_t>(threads), "thread"));
   return table;
@@ -605,7 +688,9 @@ Table mean_table(const std::vector<Record>& records) {
                   .shared("backend", Align::kLeft, "")
                   .shared("dtype", Align::kLeft, "")
                   .left({"metric"})
-                  .right({"mean", "target", "shapes"}),
+                  .right({"mean", "target"})
+                  .priority(Priority::kLast)
+                  .right({"shapes"}),
               3);
   const CaseDifferences differ(records);
   const std::set<std::string> with_shapes = experiments_with_shapes(records);

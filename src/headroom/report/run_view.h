@@ -37,6 +37,9 @@ inline bool has_flag(const CaseFlags& flags, CaseFlag flag) {
 }
 
 CaseFlags case_flags(const Record& record);
+/// The flags of tables: those that may change what a row says. kWarmedUp does not, as the estimate leaves the
+/// warm-up out.
+CaseFlags doubts_of(const Record& record);
 
 /// Returns "US", or an empty text.
 std::string flag_letters(const CaseFlags& flags);

@@ -150,8 +150,8 @@ TEST(Roofline, AShareOfAPeakImpliesThePeak) {
 TEST(RooflineText, ShowsPlotCasesAndRoofs) {
   const std::string text = roofline_view(roofline_of(gemv())).text();
   EXPECT_THAT(text, HasSubstr("FLOP/byte"));
-  EXPECT_THAT(text, HasSubstr("a  gemv D=1024       1.00     40.0  10.0 %  2  40.0  80.0 % "
-                              "of read 2 MiB linear, 2 threads"));
+  EXPECT_THAT(text, HasSubstr("a  gemv D=1024       1.00     40.0  10.0 %  2  40.0    80.0 %  "
+                              "read 2 MiB linear, 2 threads"));
   EXPECT_THAT(text, HasSubstr("memory read, 2 threads  50.0 GB/s"));
   for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 130U) << line;
 }

@@ -121,21 +121,29 @@ std::string name_of(const Record& record, const std::vector<Record>& records) {
 }
 
 Table collective_time_table(const std::vector<MeasuredCase>& rows, const std::vector<Record>& records) {
-  Table table(
-      Columns()
-          .left({"collective"})
-          .right({"size", "ranks", "p50 ±95 %", "algbw GB/s", "busbw GB/s ±95 %", "of limit", "skew p50"})
-          .left({"slowest"})
-          .shared("calls", Align::kRight, "calls")
-          .shared("data", Align::kLeft, "data"),
-      3);
+  Table table(Columns()
+                  .left({"collective"})
+                  .right({"size", "ranks"})
+                  .priority(Priority::kFirst)
+                  .right({"p50 ±95 %"})
+                  .priority(Priority::kLast)
+                  .right({"algbw GB/s"})
+                  .priority(Priority::kFirst)
+                  .right({"busbw GB/s ±95 %", "of limit"})
+                  .priority(Priority::kNormal)
+                  .right({"skew p50"})
+                  .left({"slowest"})
+                  .priority(Priority::kLast)
+                  .shared("calls", Align::kRight, "calls")
+                  .shared("data", Align::kLeft, "data"),
+              3);
   for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
     const Record *algbw = row.find("algbw"), *skew = row.find("skew");
     table.row({name_of(*latency, records), message_size(*latency), axis_text(*latency, "ranks"),
-               metric_time_with_interval(latency), algbw == nullptr ? "" : format_number(algbw->metric.value),
-               metric_number_with_interval(row.find("busbw")), limit_text(*latency), metric_time(skew),
+               metric_time_cell(latency), algbw == nullptr ? "" : format_number(algbw->metric.value),
+               metric_number_cell(row.find("busbw")), limit_cell(*latency), metric_time(skew),
                slowest_text(*latency), std::to_string(sample_count(*latency)),
                latency->verified ? "right" : ""});
     if (const std::string ratio = ratio_text(*latency); !ratio.empty()) table.line(ratio);
@@ -144,7 +152,12 @@ Table collective_time_table(const std::vector<MeasuredCase>& rows, const std::ve
 }
 
 Table percentile_table(const std::vector<MeasuredCase>& rows, const std::vector<Record>& records) {
-  Table table(Columns().left({"latency [95 %]"}).right({"size", "ranks", "p75", "p90", "p95", "p99"}), 3);
+  Table table(Columns()
+                  .left({"latency [95 %]"})
+                  .right({"size", "ranks", "p75", "p90", "p95"})
+                  .priority(Priority::kFirst)
+                  .right({"p99"}),
+              3);
   for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;

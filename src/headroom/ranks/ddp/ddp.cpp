@@ -27,7 +27,9 @@ namespace {
 
 std::string ddp_step_label(const Record& record) {
   const auto found = record.model.extra_info.find("step");
-  return found == record.model.extra_info.end() ? "" : found->second;
+  if (found != record.model.extra_info.end() && !found->second.empty()) return found->second;
+  const std::string ranks = axis_text(record, "ranks");
+  return ranks.empty() ? "" : ranks + (ranks == "1" ? " rank" : " ranks");
 }
 
 struct DdpStepRecords : MeasuredCase {
@@ -161,12 +163,12 @@ std::vector<double> pooled(const Record& record) {
 }
 
 Table percentile_table(const DdpSeries& series) {
-  std::vector<Table::Column> columns{{"step"}, {"ranks", Align::kRight}};
+  Columns columns = Columns().left({"step"}).right({"ranks"});
   for (const int p : kPercentiles) {
-    columns.push_back({fmt::format("p{} sec/iter", p), Align::kRight});
-    columns.push_back({"ex/sec", Align::kRight});
+    columns.priority(p == kPercentiles[0] ? Priority::kFirst : Priority::kLast);
+    columns.right({fmt::format("p{} sec/iter", p), fmt::format("p{} ex/sec", p)});
   }
-  columns.push_back({"samples", Align::kRight});
+  columns.priority(Priority::kNormal).right({"samples"});
   Table table(std::move(columns));
   const double batch = static_cast<double>(whole_axis(series.record(), "batch_size").value_or(0));
   for (const DdpStepRecords& step : series.steps) {
@@ -185,15 +187,30 @@ Table percentile_table(const DdpSeries& series) {
   return table;
 }
 
+struct Efficiency {
+  double share = 0;
+  std::optional<Interval> interval;
+};
+
 /// 100 % is perfect, as each rank does the same work.
-std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
+std::optional<Efficiency> efficiency(const DdpSeries& series, const DdpStepRecords& step) {
   const DdpStepRecords* base = series.without_ddp();
   const std::optional<RatioToOther>& ratio = step.find("latency")->ratio;
-  if (base == nullptr || base == &step || !ratio) return "";
-  const std::string text = format_percent(1 / ratio->ratio);
-  if (!ratio->interval) return text + " [too few]";
-  return fmt::format("{} [{}, {}]", text, format_percent(1 / ratio->interval->high),
-                     format_percent(1 / ratio->interval->low));
+  if (base == nullptr || base == &step || !ratio) return std::nullopt;
+  Efficiency found{1 / ratio->ratio, ratio->interval};
+  if (found.interval) {
+    found.interval->low = 1 / ratio->interval->high;
+    found.interval->high = 1 / ratio->interval->low;
+  }
+  return found;
+}
+
+std::string efficiency_text(const std::optional<Efficiency>& found) {
+  if (!found) return "";
+  const std::string text = format_percent(found->share);
+  if (!found->interval) return text + " [too few]";
+  return fmt::format("{} [{}, {}]", text, format_percent(found->interval->low),
+                     format_percent(found->interval->high));
 }
 
 /// Reduction makes all ranks as slow as the slowest.
@@ -208,18 +225,28 @@ std::string rank_skew(const DdpStepRecords& step) {
 
 /// `is_compared`: ratios refer to another program.
 Table scaling_table_of(const DdpSeries& series, bool is_compared) {
-  Table table(Columns().left({"step"}).right({"all ranks ex/s ±95 %", "efficiency", "iteration ±95 %",
-                                              "of limit", "without reduction ±95 %", "exposed ±95 %",
-                                              "communication", "overlap", "rank skew"}));
+  Table table(Columns()
+                  .left({"step"})
+                  .right({"all ranks ex/s ±95 %"})
+                  .priority(Priority::kFirst)
+                  .right({"efficiency", "iteration ±95 %"})
+                  .priority(Priority::kNormal)
+                  .right({"of limit"})
+                  .priority(Priority::kLast)
+                  .right({"without reduction ±95 %"})
+                  .priority(Priority::kFirst)
+                  .right({"exposed ±95 %"})
+                  .priority(Priority::kLast)
+                  .right({"communication", "overlap", "rank skew"}));
   for (const DdpStepRecords& step : series.steps) {
     const Record* latency = step.find("latency");
     if (latency == nullptr) continue;
     const Record* overlap = step.find("overlap");
-    table.row({step.label(), metric_number_with_interval(step.find("throughput")),
-               is_compared ? "" : efficiency(series, step), metric_time_with_interval(latency),
-               limit_text(*latency), metric_time_with_interval(step.find("without reduction")),
-               metric_time_with_interval(step.find("exposed communication")),
-               metric_time(step.find("communication")),
+    const std::optional<Efficiency> share = is_compared ? std::nullopt : efficiency(series, step);
+    table.row({step.label(), metric_number_cell(step.find("throughput")),
+               share ? share_cell(share->share, share->interval) : "", metric_time_cell(latency),
+               limit_cell(*latency), metric_time_cell(step.find("without reduction")),
+               metric_time_cell(step.find("exposed communication")), metric_time(step.find("communication")),
                overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
     if (const std::string ratio = ratio_text(*latency); is_compared && !ratio.empty()) table.line(ratio);
   }
@@ -232,7 +259,7 @@ Table part_table(const DdpSeries& series) {
                   .right({"forward", "backward", "wait for buckets", "optimizer"}),
               3);
   for (const DdpStepRecords& step : series.steps) {
-    if (step.find("latency") == nullptr) continue;
+    if (step.find("latency") == nullptr || step.find("forward") == nullptr) continue;
     table.row({step.label(), metric_time(step.find("forward")), metric_time(step.find("backward")),
                metric_time(step.find("wait")), metric_time(step.find("step"))});
   }
@@ -295,7 +322,7 @@ void answer_series(View& view, const DdpSeries& series, const std::string& first
   text +=
       fmt::format(": an iteration of {} takes {}", counted(static_cast<std::size_t>(step.ranks()), "rank"),
                   metric_time_with_interval(latency));
-  const std::string share = is_compared ? "" : efficiency(series, step);
+  const std::string share = is_compared ? "" : efficiency_text(efficiency(series, step));
   if (!share.empty()) text += fmt::format(", {} of the speed without DDP", share);
   if (const Record* exposed = step.find("exposed communication"))
     text += fmt::format("; exposed communication: {}", metric_time_with_interval(exposed));

@@ -61,36 +61,41 @@ std::string worst_rank_text(const Record* record) {
 Table time_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
   Table table(Columns()
                   .left({"operator"})
-                  .right({"plain ±95 %", "local ±95 %", "hit ±95 %", "miss ±95 %"})
+                  .right({"plain ±95 %", "local ±95 %"})
+                  .priority(Priority::kFirst)
+                  .right({"hit ±95 %", "miss ±95 %"})
+                  .priority(Priority::kLast)
                   .shared("cycles", Align::kRight, "cycles")
                   .shared("ranks", Align::kRight, "ranks"));
   for (const MeasuredCase& op : ops) {
     const Record* hit = op.find("hit");
     if (hit == nullptr) continue;
     const std::size_t ranks = hit->samples.size();
-    table.row({name_with_runner(*hit, records), metric_time_with_interval(op.find("plain")),
-               metric_time_with_interval(op.find("local")), metric_time_with_interval(hit),
-               metric_time_with_interval(op.find("miss")), std::to_string(sample_count(*hit) / ranks),
-               std::to_string(ranks)});
+    table.row({name_with_runner(*hit, records), metric_time_cell(op.find("plain")),
+               metric_time_cell(op.find("local")), metric_time_cell(hit), metric_time_cell(op.find("miss")),
+               std::to_string(sample_count(*hit) / ranks), std::to_string(ranks)});
     if (const std::string ratio = ratio_text(*hit); !ratio.empty()) table.line(ratio);
   }
   return table;
 }
 
 Table extra_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
-  Table table(
-      Columns()
-          .left({"distribution adds"})
-          .right({"hit - local ±95 %", "miss - local ±95 %", "miss - hit ±95 %", "worst hit", "worst miss"})
-          .left({"cache of a cycle"}));
+  Table table(Columns()
+                  .left({"distribution adds"})
+                  .priority(Priority::kFirst)
+                  .right({"hit - local ±95 %", "miss - local ±95 %"})
+                  .priority(Priority::kNormal)
+                  .right({"miss - hit ±95 %", "worst hit", "worst miss"})
+                  .priority(Priority::kLast)
+                  .left({"cache of a cycle"}));
   for (const MeasuredCase& op : ops) {
     const Record* hit = op.find("hit");
     if (hit == nullptr) continue;
     const auto cache = hit->model.extra_info.find("cache");
-    table.row({name_with_runner(*hit, records), metric_time_with_interval(op.find("hit over local")),
-               metric_time_with_interval(op.find("miss over local")),
-               metric_time_with_interval(op.find("propagation")), worst_rank_text(hit),
-               worst_rank_text(op.find("miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
+    table.row({name_with_runner(*hit, records), metric_time_cell(op.find("hit over local")),
+               metric_time_cell(op.find("miss over local")), metric_time_cell(op.find("propagation")),
+               worst_rank_text(hit), worst_rank_text(op.find("miss")),
+               cache == hit->model.extra_info.end() ? "" : cache->second});
   }
   return table;
 }
@@ -143,8 +148,7 @@ Table expectation_table(const std::vector<ExpectationVerdict>& verdicts) {
     const Record* record = verdict.record ? &*verdict.record : nullptr;
     const bool has_ratio = record != nullptr && record->metric.value > 0;
     table.row({expected.op, expected.metric, signed_time(expected.value_us * kNsPerUs),
-               signed_time(expected.value_us * (1 + expected.tolerance) * kNsPerUs),
-               metric_time_with_interval(record),
+               signed_time(expected.value_us * (1 + expected.tolerance) * kNsPerUs), metric_time_cell(record),
                has_ratio ? format_number(expected.value_us / record->metric.value) + "x" : "",
                verdict_text(verdict.kind)});
     table.tone(6, verdict_tone(verdict.kind));
