@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Types the quick start of README.md, as it stands, in a new Debian 12, and prints the clock time of each line.
+# Types the quick start of README.md, as it stands, in a new Debian 12, and prints the clock and CPU time of each line.
 #
 #   tests/package/quick_start.sh WORK_FOLDER [BLOCKS]     BLOCKS: type only the first so many blocks; default all
 #
@@ -69,12 +69,13 @@ awk -v blocks="$blocks" '
 
 cat >"$root/type_lines" <<'END'
 cd
+TIMEFORMAT='%0R %0U %0S'
 while IFS= read -r -u 3 line; do
   echo "\$ $line"
-  before=${EPOCHREALTIME/./}
-  eval "$line" </dev/null
+  { time eval "$line" </dev/null 2>&4; } 4>&2 2>/seconds
   status=$?
-  printf '%7.1f s  exit %d  %s\n' "$(((${EPOCHREALTIME/./} - before) / 100000))e-1" "$status" "$line" >>/times
+  read -r clock user system </seconds
+  printf '%6d s clock  %6d s CPU  exit %d  %s\n' "$clock" $((user + system)) "$status" "$line" >>/times
   ((status == 0)) || exit 1
 done 3</lines
 END
