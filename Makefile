@@ -46,7 +46,7 @@ test-torch2: ## The tests on torch once more, with the torch that PyPI has now (
 	@HEADROOM_TORCH="$(HEADROOM_TORCH)" PYTHON="$(PYTHON)" JOBS="$(JOBS)" TORCH2="$(TORCH2)" tools/test_torch2.sh $(CTEST_ARGS)
 
 setup: ## Install the system packages that are missing (packages/)
-	@tools/setup.sh build library test $(if $(filter AUTO ON,$(HEADROOM_TORCH)),torch)
+	@tools/setup.sh build library python test $(if $(filter AUTO ON,$(HEADROOM_TORCH)),torch)
 
 build: setup ## Build everything that this machine can; the programs are in build/release/bin
 	$(call configure,release) --log-level=NOTICE -DHEADROOM_TESTS=ON -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
@@ -67,13 +67,13 @@ soak: setup ## Build with the long tests and the fuzz targets and run only those
 	@PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/soak.sh $(CTEST_ARGS)
 
 deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroom-torch)
-	@tools/setup.sh build library deb $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
+	@tools/setup.sh build library python deb $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
 	$(call configure,deb) -DHEADROOM_TORCH=$(HEADROOM_TORCH)
 	$(call build_tree,build/deb)
 	@tools/with_reason.sh build/deb cpack --config build/deb/CPackConfig.cmake -B build/deb
 
 wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner of the CPU
-	@tools/setup.sh build library
+	@tools/setup.sh build library python
 	$(call configure,wheel)
 	$(call build_tree,build/wheel) --target headroom_wheel
 

@@ -43,7 +43,7 @@ torch_folder() {
   "$environment/bin/python3" -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.submodule_search_locations[0])'
 }
 
-"$root/tools/setup.sh" build library test
+"$root/tools/setup.sh" build library python test
 torch=${HEADROOM_TORCH:-AUTO}
 if [[ $torch == AUTO || $torch == ON || $torch == OFF ]]; then
   marker=$environment/installed.txt
