@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "headroom/base/error.h"
+#include "headroom/base/regular_expression.h"
 #include "headroom/base/text.h"
 
 namespace headroom {
@@ -30,27 +31,54 @@ std::vector<std::string> all_names(const std::vector<RunnerOffer>& offers) {
   return names;
 }
 
+/// Without limits and experiments on request.
+bool is_default(const std::string& name, const std::vector<RunnerOffer>& offers) {
+  return std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
+    return !offer.only_limits && !offer.is_companion &&
+           std::ranges::any_of(offer.experiments, [&](const auto& experiment) {
+             return experiment.name == name && !experiment.is_limit && !experiment.is_on_request;
+           });
+  });
+}
+
+/// A pattern selects limits and experiments on request only if it matches no other. Throws Error.
+std::vector<std::string> named(const std::string& pattern, const std::vector<std::string>& known,
+                               const std::vector<RunnerOffer>& offers) {
+  std::vector<std::string> found;
+  std::ranges::copy_if(known, std::back_inserter(found),
+                       [&](const std::string& name) { return fits_glob(pattern, name); });
+  if (found.empty()) {
+    throw Error("unknown experiment " + quote(pattern) + did_you_mean(pattern, known) +
+                " (headroom run --list shows all)");
+  }
+  const auto rest =
+      std::ranges::stable_partition(found, [&](const std::string& name) { return is_default(name, offers); });
+  if (rest.begin() != found.begin()) found.erase(rest.begin(), rest.end());
+  return found;
+}
+
 std::vector<std::string> selected_names(const std::vector<RunnerOffer>& offers, const Selection& selection) {
   const std::vector<std::string> known = all_names(offers);
-  for (const std::string& name : selection.names) {
-    if (std::ranges::find(known, name) == known.end()) {
-      throw Error("unknown experiment " + quote(name) + did_you_mean(name, known) +
-                  " (headroom run --list shows all)");
-    }
+  std::set<std::string> asked;
+  for (const std::string& pattern : selection.names) {
+    for (std::string& name : named(pattern, known, offers)) asked.insert(std::move(name));
   }
   std::vector<std::string> names;
-  for (const std::string& name : known) {
-    const bool asked = std::ranges::find(selection.names, name) != selection.names.end();
-    const bool by_default =
-        selection.names.empty() && std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
-          return !offer.only_limits && !offer.is_companion &&
-                 std::ranges::any_of(offer.experiments, [&](const auto& experiment) {
-                   return experiment.name == name && !experiment.is_limit && !experiment.is_on_request;
-                 });
-        });
-    if (asked || by_default) names.push_back(name);
-  }
+  std::ranges::copy_if(known, std::back_inserter(names), [&](const std::string& name) {
+    return selection.names.empty() ? is_default(name, offers) : asked.contains(name);
+  });
   return names;
+}
+
+void filter_groups(std::vector<Group>& groups, const std::string& filter) {
+  if (filter.empty()) return;
+  with_context("--filter", [&] {
+    const RegularExpression expression(filter);
+    std::erase_if(groups, [&](const Group& group) { return !expression.is_in(group.title); });
+  });
+  if (groups.empty())
+    throw Error("--filter " + quote(filter) +
+                ": no case has a name that matches (headroom run --list shows them)");
 }
 
 std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::string& name) {
@@ -259,6 +287,7 @@ std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection&
   require_backends(offers, names, selection.backends);
   std::vector<Group> groups;
   for (const std::string& name : names) append_groups(offered(offers, name), selection, groups);
+  if (!groups.empty()) filter_groups(groups, selection.filter);
   if (names.empty()) throw Error("nothing to measure: no runner has an experiment");
   if (groups.empty()) {
     throw Error(

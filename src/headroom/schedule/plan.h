@@ -31,7 +31,8 @@ struct RunnerOffer {
 };
 
 struct Selection {
-  std::vector<std::string> names;  ///< empty: all but limits and those on request
+  std::vector<std::string> names;  ///< or patterns ("ge*"); empty: all but limits and those on request
+  std::string filter{};            ///< regular expression of the cases to measure; empty: all
   std::vector<AxisRequest> axes;
   std::vector<std::string> backends;  ///< empty: the first of each experiment; "all": every one
   std::vector<int> threads{};         ///< empty: as the experiment declares

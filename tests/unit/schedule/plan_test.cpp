@@ -195,6 +195,29 @@ TEST(Plan, ARunnerForLimitsIsReachedByNameOnly) {
   EXPECT_EQ(named[0].cases[0].runner, 1U);
 }
 
+TEST(Plan, PatternsSelectWhatIsMeasuredByDefaultElseWhatMatches) {
+  const std::vector<RunnerOffer> offers{{"native", {gemv(), layer_norm(), read_limit()}, false}};
+  EXPECT_THAT(titles(plan(offers, asking({"*"}, {}))), Not(Contains(StartsWith("limit."))));
+  EXPECT_THAT(titles(plan(offers, asking({"l*"}))), ElementsAre("layer_norm dtype=bf16"));
+  EXPECT_THAT(titles(plan(offers, asking({"limit.*"}))), ElementsAre("limit.read bytes=1024"));
+  EXPECT_THAT(titles(plan(offers, asking({"g?mv", "layer_norm"}, {"dtype=bf16"}))),
+              Contains("layer_norm dtype=bf16"));
+  EXPECT_THAT(error_of(asking({"x*"})), HasSubstr("unknown experiment 'x*'"));
+}
+
+TEST(Plan, AFilterKeepsTheCasesWhoseNameItMatches) {
+  const std::vector<RunnerOffer> offers{{"native", {gemv(), layer_norm(), read_limit()}, false}};
+  Selection selection;
+  selection.filter = "^gemv.*int8";
+  const auto kept = titles(plan(offers, selection));
+  EXPECT_THAT(kept, Not(IsEmpty()));
+  EXPECT_THAT(kept, Each(AllOf(StartsWith("gemv"), HasSubstr("dtype=int8"))));
+  selection.filter = "fp4";
+  EXPECT_THROW(plan(offers, selection), Error);
+  selection.filter = "(";
+  EXPECT_THROW(plan(offers, selection), Error);
+}
+
 TEST(Plan, TypingErrorsAreNamedWithWhatIsNear) {
   EXPECT_THAT(error_of(asking({"gemw"})), AllOf(HasSubstr("unknown experiment 'gemw'"), HasSubstr("'gemv'")));
   EXPECT_THAT(error_of(asking({"gemv"}, {"dtyp=int8"})),
