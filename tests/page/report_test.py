@@ -315,7 +315,15 @@ class CommandTest(PageTest):
         self.assert_refused(headroom("report", records, "-o", "/dev/full"), "/dev/full")
         self.assert_refused(headroom("report", self.folder / "none.json", "-o", self.folder / "page.html"), "none.json")
         self.assertFalse((self.folder / "page.html").exists())
-        self.assert_refused(headroom("report", records), "--output")
+
+    def test_without_a_name_the_page_is_named_after_the_results(self):
+        records = self.write(made_run(cases=2))
+        name = records.name.partition(".")[0] + ".html"
+        self.assert_exit(headroom("report", records, cwd=self.folder), 0, stderr="wrote " + name)
+        self.assertIn("<html", (self.folder / name).read_text())
+        (self.folder / name).write_text("mine")
+        self.assert_refused(headroom("report", records, cwd=self.folder), name + " exists and is not a headroom page", "--force")
+        self.assert_exit(headroom("report", "--diff", records, records, cwd=self.folder), 0, stderr="wrote diff.html")
 
     def test_a_page_is_written_over_another_and_by_force_over_anything(self):
         records = self.write(made_run(cases=2))

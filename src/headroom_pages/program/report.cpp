@@ -204,6 +204,19 @@ bool may_be_replaced(const std::filesystem::path& path) {
   return head.empty() || is_page_html(head);
 }
 
+/// "r.html" for r.json, "last.html" for @last, "diff.html", "report.html" for several; in this folder.
+std::string default_page(const ReportOptions& options) {
+  if (options.is_diff) return "diff.html";
+  if (options.operands.size() > 1) return "report.html";
+  std::filesystem::path file = std::filesystem::path(options.operands.front()).lexically_normal();
+  if (!file.has_filename()) file = file.parent_path();
+  while (file.extension() == ".gz" || file.extension() == ".zst") file = file.stem();
+  std::string name = file.stem().string();
+  std::erase_if(
+      name, [](char letter) { return std::string_view("@*?[]:").find(letter) != std::string_view::npos; });
+  return (name.empty() || name.front() == '.' ? "report" : name) + ".html";
+}
+
 /// Early, as -o is easily mistyped as the results file.
 void require_page_path(const ReportOptions& options) {
   if (options.out == "-") return;
@@ -324,15 +337,18 @@ Page page_of(const ReportOptions& options) {
   return page;
 }
 
-ExitCode write_report(const ReportOptions& options) {
+ExitCode write_report(ReportOptions& options) {
   if (!options.is_diff && (!options.margin.empty() || options.across_machines))
     throw Error("--margin and --across-machines need --diff: add it, or leave them out");
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C sets a flag
+  const bool is_named = !options.out.empty();
+  if (!is_named) options.out = default_page(options);
   require_page_path(options);
   return unless_interrupted([&] {
     const Page page = page_of(options);
     if (interrupt_flag()) throw Error("interrupted");
     write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page));
+    if (!is_named) print_message("wrote {}", options.out);
     return ExitCode::kSuccess;
   });
 }
@@ -348,9 +364,10 @@ OptionTable report_options(Arguments&) {
   table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
       .completed_by(Completes::kFileOrRun)
       .required();
-  table.add_option("-o,--output", options.out, "HTML file to write ('-': standard output)")
-      .completed_by(Completes::kFile)
-      .required();
+  table
+      .add_option("-o,--output", options.out,
+                  "HTML file to write ('-': standard output; default: WHAT.html in this folder)")
+      .completed_by(Completes::kFile);
   table.add_flag("--diff", options.is_diff, "compare the first WHAT (baseline) with the others (candidates)");
   table.add_option("--margin", options.margin,
                    "with --diff: changes up to this count as the same (default: 1%)");
