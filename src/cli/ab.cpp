@@ -103,25 +103,64 @@ constexpr const char* kTimingDetails[] = {
     "Warm-up needs no option: slower first runs are detected by their trend, kept, and flagged (W).",
 };
 
+constexpr ForeignOption kHyperfineOptions[] = {
+    {"-w,--warmup", true, "", "warm-up is detected; no option needed"},
+    {"-m,--min-runs", true, "--min-rounds {}"},
+    {"-M,--max-runs", true, "--max-rounds {}"},
+    {"--repeat,--iterations,--samples", true, "--runs {}"},
+    {"--min-benchmarking-time", true, "--min-time {}"},
+    {"-S", true, "--shell={}"},
+    {"-p", true, "--prepare {}"},
+    {"-s", true, "--setup {}"},
+    {"-C", true, "--conclude {}"},
+    {"-c", true, "--cleanup {}"},
+    {"--command-name", true, "--name {}"},
+    {"--export-json", true, "--export hyperfine {}"},
+    {"--export-markdown,--export-asciidoc,--export-orgmode", true, nullptr,
+     "give --markdown and redirect the output: --markdown > FILE"},
+    {"--export-csv,--csv", true, nullptr,
+     "give --export seed-csv FILE for the means as CSV, or --json FILE for all samples"},
+    {"-o,--output", true, "--stdout {}",
+     "the same as --stdout: where the command's output goes; --json FILE has the results"},
+    {"--show-output", false, nullptr, "give --stdout FILE, or --stdout /dev/tty for this terminal"},
+    {"--reference", true, nullptr, "give the reference as the first command of headroom ab"},
+    {"--reference-name", true, nullptr, "give -n NAME for each command, in their order"},
+    {"-u,--time-unit", true, "", "ignored; each time has the unit that fits it"},
+    {"--style", true, "", "ignored; --color never prints no colours"},
+    {"--sort", true, "", "ignored; commands are shown in their order"},
+    {"-D,--parameter-step-size", true, nullptr, "needs -P NAME FIRST LAST"},
+    {"--threshold,--fail-above", true, "--margin {}"},
+};
+
 struct RawCommandOptions {
   std::vector<std::pair<std::string, std::string>> lists;
   std::vector<std::string> steps;
+  std::string reference;
   StopOptions stop;
   std::string shell = "none", margin, gate, timeout;
   std::size_t min_rounds = 0, max_rounds = 0;  ///< 0: not given
   bool quick = false, no_store = false;
 };
 
-void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions& options, bool compares) {
   const auto repeated = [&](const char* names, std::vector<std::string>& values, const char* help) {
     table.add_option(names, values, help).repeated();
   };
-  table.add_option("COMMAND", options.lines, "command line, in quotes").take_all();
+  table
+      .add_option("COMMAND", options.lines,
+                  compares ? "command line, in quotes" : "command line, in quotes or as separate words")
+      .take_all();
+  if (compares) {
+    table.add_option("--reference", raw.reference, "compare with this command, instead of the first")
+        .type_name("COMMAND");
+  }
   repeated("-n,--name", options.names, "name of a command in results; repeat for each");
   table.add_option("-L,--parameter-list", raw.lists, "replace {NAME} in commands by each of the values a,b,c")
       .repeated();
-  table.add_option("-P,--parameter-scan", raw.steps, "replace {NAME} by FIRST, FIRST + STEP, ... LAST")
-      .type_name("NAME FIRST LAST STEP")
+  table
+      .add_option("-P,--parameter-scan", raw.steps,
+                  "replace {NAME} by FIRST, FIRST + STEP, ... LAST (default STEP: 1)")
+      .type_name("NAME FIRST LAST [STEP]")
       .type_size(4)
       .repeated();
   table.add_flag("--shell{/bin/sh},-N{none}", raw.shell,
@@ -135,7 +174,7 @@ void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions
       .completed_by(Completes::kFile);
   options.output = "null";
   table
-      .add_option("--output", options.output,
+      .add_option("--stdout", options.output,
                   "send standard output to null (default), pipe (read and dropped), or a file")
       .completed_by(Completes::kFile);
   table.add_flag("-i,--ignore-failure", options.ignore_failure, "measure failing runs, too");
@@ -261,7 +300,62 @@ Arguments join_shell_option(const Arguments& arguments) {
   return joined;
 }
 
+/// Completes "-P NAME FIRST LAST" by the step: that of -D, or 1.
+Arguments complete_steps(const Arguments& arguments) {
+  const auto is_scan = [](const std::string& word) { return word == "-P" || word == "--parameter-scan"; };
+  if (std::ranges::none_of(arguments, is_scan)) return arguments;
+  Arguments whole;
+  std::string step = "1";
+  std::vector<std::size_t> missing;
+  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
+    if (*word == "--") {
+      whole.insert(whole.end(), word, arguments.end());
+      break;
+    }
+    const auto values = arguments.end() - word - 1;
+    if ((*word == "-D" || *word == "--parameter-step-size") && values > 0) {
+      step = *++word;
+      continue;
+    }
+    whole.push_back(*word);
+    if (!is_scan(*word) || values < 3) continue;
+    whole.insert(whole.end(), word + 1, word + 4);
+    word += 3;
+    if (values == 3 || !to_number(word[1])) missing.push_back(whole.size());
+  }
+  for (auto place = missing.rbegin(); place != missing.rend(); ++place)
+    whole.insert(whole.begin() + static_cast<std::ptrdiff_t>(*place), step);
+  return whole;
+}
+
+/// `headroom time ls -l`: separate words are one command, and so is a word with options that are not ours.
+/// Returns the words of that command, and removes them from `arguments`.
+std::vector<std::string> take_words(const OptionTable& table, Arguments& arguments) {
+  const std::size_t place = table.first_operand(arguments);
+  if (place + 1 >= arguments.size() || arguments[place].find(' ') != std::string::npos) return {};
+  const auto first = arguments.begin() + static_cast<std::ptrdiff_t>(place);
+  const Arguments rest(first + 1, arguments.end());
+  const bool is_ours = table.takes_all(rest);
+  for (const std::string& word : rest) {
+    const bool is_long = word.starts_with("--");
+    if (!word.starts_with("-") || is_long == is_ours || table.find(word) == nullptr) continue;
+    if (is_ours) {
+      print_message("{0} is an option of headroom here; headroom time -- {1} {0} gives it to {1}", word,
+                    *first);
+    } else {
+      print_message("{} is an argument of {}; options of headroom go before the command", word, *first);
+    }
+  }
+  if (is_ours) return {};
+  if (std::ranges::all_of(rest, [](const std::string& word) { return find_program(word).has_value(); }))
+    print_message("{} {} is one command; headroom ab compares several", *first, join(rest, " "));
+  std::vector<std::string> words(first, arguments.end());
+  arguments.erase(first, arguments.end());
+  return words;
+}
+
 void apply_raw_options(const RawCommandOptions& raw, CommandOptions& options) {
+  if (!raw.reference.empty()) options.lines.insert(options.lines.begin(), raw.reference);
   for (const auto& [name, values] : raw.lists) options.parameters.push_back(listed_parameter(name, values));
   for (std::size_t at = 0; at + 3 < raw.steps.size(); at += 4) {
     options.parameters.push_back(
@@ -298,7 +392,7 @@ void check_commands(const CommandOptions& options, bool compares) {
   const std::size_t commands = options.lines.size() + (options.words.empty() ? 0 : 1);
   if (commands == 0) throw Error("no command to measure: give one in quotes; --help shows examples");
   if (!compares && commands > 1) {
-    throw Error("headroom time measures one command, in quotes or after --; headroom ab compares several");
+    throw Error("headroom time measures one command; headroom ab compares several");
   }
   if (compares && commands == 1 && options.parameters.empty() && options.git.empty()) {
     throw Error(
@@ -375,7 +469,7 @@ std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTex
     return shell.empty() ? split_command_line(line) : shell_arguments(line, shell);
   }
   if (!shell.empty())
-    throw Error("--shell needs a command line in quotes: words after -- run without a shell");
+    throw Error("--shell needs a command line in quotes: separate words run without a shell");
   std::vector<std::string> words;
   for (const std::string& word : command.words) words.push_back(with_placeholders(word, point));
   return words;
@@ -646,19 +740,21 @@ OptionTable command_table(Arguments& arguments, bool compares) {
   }
   auto& options = table.own<CommandOptions>();
   auto& raw = table.own<RawCommandOptions>();
-  declare_commands(table, raw, options);
+  declare_commands(table, raw, options, compares);
   if (compares) declare_commits(table, raw, options);
   declare_measuring(table, raw, options, compares);
   declare_output(table, raw, options);
+  table.foreign(kHyperfineOptions);
   const Arguments all = arguments;
-  const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
-  if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
-  arguments = join_shell_option(Arguments(arguments.begin(), end));
   table.finish([&options, &raw, all, compares] {
     apply_raw_options(raw, options);
     check_commands(options, compares);
     return CommandMeasurement(plan_commands(options), compares ? "ab" : "time", all, options).run();
   });
+  const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
+  const Arguments words = end == arguments.end() ? Arguments{} : Arguments(end + 1, arguments.end());
+  arguments = join_shell_option(complete_steps({arguments.begin(), end}));
+  options.words = compares || !words.empty() ? words : take_words(table, arguments);
   return table;
 }
 

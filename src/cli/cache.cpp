@@ -68,6 +68,12 @@ constexpr const char* kCacheDetails[] = {
     "folder of torchbench.py and huggingface.py. See docs/how-to/compile-caches.md.",
 };
 
+constexpr ForeignOption kForeignCacheOptions[] = {
+    {"-o", true, "--output {}"},
+    {"-r,--runs", true, "--repeat {}"},
+    {"-w,--warmup", true, "", "each pair is a cold and a warm run; no option needed"},
+};
+
 struct RawCacheOptions {
   std::string benchmark, suite, mode, device;
   std::vector<std::string> set;
@@ -354,6 +360,7 @@ ExitCode list_suites(const CacheOptions& options) {
 OptionTable cache_options(Arguments& arguments) {
   OptionTable table("Measure cold- against warm-cache time of commands, in pairs of runs.", "headroom cache");
   table.examples(kCacheExamples);
+  table.foreign(kForeignCacheOptions);
   table.details(kCacheDetails);
   auto& options = table.own<CacheOptions>();
   auto& raw = table.own<RawCacheOptions>();

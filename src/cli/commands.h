@@ -11,7 +11,7 @@ namespace headroom::cli {
 std::span<const Command> commands();
 
 /// Runs `headroom ARGUMENTS`.
-ExitCode run_headroom(const Arguments& arguments);
+ExitCode run_headroom(const Arguments& given);
 
 /// Returns the arguments that ask another program for candidates or a man page.
 Arguments query_arguments(const Command& command, const char* action, const Arguments& words = {});

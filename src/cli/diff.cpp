@@ -41,6 +41,14 @@ constexpr const char* kDiffDetails[] = {
     "exit codes with a gate: 0 the same or better, 1 a regression, 2 error, 3 inconclusive",
 };
 
+constexpr ForeignOption kForeignDiffOptions[] = {
+    {"-t,--threshold,--fail-above,--fail-threshold,--max-regression", true, "--gate {}"},
+    {"-f", true, "--filter {}"},
+    {"-o,--output,--csv,--export-csv", true, nullptr,
+     "give --json FILE for the comparison, or > FILE for the table"},
+    {"-a,--alpha", true, nullptr, "intervals have 95 %; --gate 3% decides by them"},
+};
+
 struct Texts {
   std::vector<std::string> operands;
   std::string format = "table", sort, percentiles, gate, gate_file, run_spread;
@@ -253,6 +261,7 @@ OptionTable diff_options(Arguments&) {
       .add_option("--format", texts.format,
                   "output as a table, or as ddp: the form of PyTorch's DDP benchmark")
       .one_of({"table", "ddp"});
+  table.foreign(kForeignDiffOptions);
   table.finish([&options, &texts] {
     apply_raw_options(options, texts);
     return diff(options);

@@ -126,6 +126,11 @@ constexpr ConstantHelp kHistoryExamples[] = {
     {"headroom history verify", "check the history for damage; repair removes it"},
 };
 
+constexpr ForeignOption kForeignHistoryOptions[] = {
+    {"--runs,-n", true, "--last {}", "give --last N: the number of runs to list"},
+    {"-o,--output,--csv", true, nullptr, "give --json FILE for the numbers, or > FILE for the table"},
+};
+
 struct HistoryOptions {
   std::string store, json, site, min_magnitude = "0";
   std::vector<std::string> words;
@@ -196,6 +201,7 @@ std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOpt
   const std::vector<std::string> known(names.begin(), names.end());
   std::string hint;
   for (const std::string& word : wanted) {
+    if (word == "last") throw Error("headroom show last shows the last run; headroom history lists the runs");
     if (word.starts_with("@"))
       throw Error(word + " is a run, not a series: use headroom show " + word + " instead");
     if (!names.contains(word)) hint += did_you_mean(word, known);
@@ -381,7 +387,7 @@ OptionTable history_show_options() {
                   "exit 1 if a series became worse within its last N values or drifts for the worse, 3 if "
                   "all series are too short")
       .range(1, std::int64_t{1} << 40);
-  table.add_option("--runs", options.runs, "number of last runs to list (default 20)")
+  table.add_option("--last", options.runs, "number of last runs to list (default 20)")
       .range(1, std::int64_t{1} << 40);
   table
       .add_option("--site", options.site,
@@ -394,6 +400,7 @@ OptionTable history_show_options() {
   table.add_option("--store", options.store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
   const bool& no_follow = table.add_no_follow();
+  table.foreign(kForeignHistoryOptions);
   table.finish([&] {
     options.no_follow = no_follow;
     return show_history(options);

@@ -549,6 +549,11 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
 RecordFiles files_of(const RunOptions& options) {
   RecordFiles files(options.json, options.oss);
   if (options.csv.empty()) return files;
+  if (options.csv.ends_with(".json") && options.csv != options.json) {
+    throw Error(
+        "--output and the JSON lines beside --output name the same file: --output takes a CSV file; --json " +
+        options.csv + " writes records");
+  }
   files.add("--output", options.csv, format_named("seed-csv"));
   files.add("the JSON lines beside --output",
             std::filesystem::path(options.csv).replace_extension(".json").string(),

@@ -43,6 +43,11 @@ constexpr const char* kShowDetails[] = {
     "Each is shown as by the command that measured it, a trace as by headroom trace summary.",
 };
 
+constexpr ForeignOption kForeignShowOptions[] = {
+    {"-o,--output,--csv", true, nullptr, "give --json FILE for the records, or > FILE for the table"},
+    {"--list", false, nullptr, "headroom history lists the runs, headroom list the experiments"},
+};
+
 using Titled = std::vector<std::pair<std::string, View>>;
 
 struct Shown {
@@ -246,6 +251,7 @@ OptionTable show_options(Arguments&) {
   declare_record_files(table, options.json, options.oss);
   table.add_option("--store", options.store, "history to read runs from").completed_by(Completes::kFile);
   declare_max_memory(table, options.max_memory);
+  table.foreign(kForeignShowOptions);
   table.finish([&options] { return show_all(options); });
   return table;
 }

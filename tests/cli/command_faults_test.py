@@ -137,7 +137,7 @@ class CommandFaultsTest(CommandLineTest):
     def test_bad_usage(self):
         self.assert_refused(headroom("ab", "true"), "give two commands")
         self.assert_refused(headroom("ab"), "no command to measure")
-        self.assert_refused(headroom("time", "true", "false"), "headroom ab compares several")
+        self.assert_refused(headroom("time", "sh -c true", "sh -c false"), "headroom ab compares several")
         self.assert_refused(headroom("time", ""), "no command found")
         self.assert_refused(headroom("time", "true", "--precision", "0"), "--precision 0 must be above 0")
         self.assert_refused(headroom("time", "true", "--timeout", "0"), "--timeout must be above 0")

@@ -27,7 +27,7 @@ class HistoryTest(CommandLineTest):
 
     def test_overview(self):
         self.fill()
-        result = self.assert_exit(self.history("--runs", "3"), 0, str(self.store), "@40")
+        result = self.assert_exit(self.history("--last", "3"), 0, str(self.store), "@40")
         self.assertNotIn("@37 ", result.stdout)
         self.assertIn("gemv D=64 native cpu 2t", result.stdout)
         self.assertEqual(result.stderr, "")

@@ -25,6 +25,7 @@
 #include "headroom/experiment/experiment.h"
 #include "headroom/experiment/tensor_spec.h"
 #include "headroom/process/affinity.h"
+#include "headroom/process/spawn.h"
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/ranks/ddp/ddp.h"
 #include "headroom/ranks/dispatch/dispatch.h"
@@ -304,7 +305,7 @@ int default_ranks(const std::string& name) {
 
 constexpr ConstantHelp kRunExamples[] = {
     {"headroom run", "everything, against this machine's limits"},
-    {"headroom run gemv -a D=4096,8192 -a dtype=int8", "two shapes of one experiment"},
+    {"headroom run gemv D=4096,8192 dtype=int8", "two shapes of one experiment"},
     {"headroom run gemv -a D=1024-16384*2 --hot", "a range of sizes, inputs in cache"},
     {"headroom run gemv --backend native,aten", "two implementations, interleaved"},
     {"headroom run gemv --peer libmine.so:gemv_bf16",
@@ -324,6 +325,32 @@ constexpr ConstantHelp kRunExamples[] = {
     {"headroom run limit.read --huge-pages no", "memory bandwidth with small pages"},
     {"headroom run --calibrate-noise", "the run-to-run spread of this machine"},
     {"headroom run --output results.csv --fail-below-target", ""},
+};
+
+constexpr ForeignOption kForeignRunOptions[] = {
+    {"-o,--csv", true, "--output {}"},
+    {"-b,--benchmark", true, "--only {}"},
+    {"-l,--benchmark_list_tests", false, "--list"},
+    {"-k,--benchmark_filter", true, "--filter {}"},
+    {"-r,--runs,--repeat,--repetitions,--iterations", true, "--num-samples {}"},
+    {"-w,--warmup,--benchmark_min_warmup_time", true, "", "warm-up is detected; no option needed"},
+    {"--benchmark_min_time", true, "--min-time {}"},
+    {"--benchmark_repetitions", true, "", "ignored; sampling ends at --precision, or after --num-samples N"},
+    {"--min-samples", true, "", "ignored; sampling ends at --precision, or after --num-samples N"},
+    {"--benchmark_enable_random_interleaving", false, "", "cases are always interleaved; no option needed"},
+    {"--benchmark_out,--jsonbin,--export-json", true, "--json {}",
+     "writes headroom's records, as --json FILE"},
+    {"--benchmark_format,--benchmark_out_format", true, "",
+     "ignored; --json - prints JSON, --output FILE writes CSV"},
+    {"--benchmark_color", true, "", "ignored; --color never prints no colours"},
+    {"--benchmark_*", true, nullptr,
+     "headroom run has no such option of Google Benchmark; its --help lists its own"},
+    {"--benchmark-only", false, "", "headroom run measures nothing else; no option needed"},
+    {"--benchmark-*", true, nullptr, "an option of pytest-benchmark: give it to pytest --headroom"},
+    {"--md,--export-markdown", true, nullptr, "give --markdown and redirect the output: --markdown > FILE"},
+    {"-d,--device,--devices", true, nullptr, "select the GPU by CUDA_VISIBLE_DEVICES=N headroom run"},
+    {"--max-noise,--stopping-criterion", true, nullptr, "give --precision 1%: when sampling ends"},
+    {"--profile,--run-once", false, nullptr, "give --num-samples 1 --processes 1 for one sample"},
 };
 
 struct RawRunOptions {
@@ -359,13 +386,19 @@ std::vector<int> thread_counts(const std::string& text) {
 void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
   table.group("what to measure");
   Selection& selection = options.request.selection;
-  table.add_option("NAME", selection.names, "experiments to run (default: all except models)")
+  table
+      .add_option(
+          "NAME", selection.names,
+          "experiments (gemv, 'ge*', gemv,mlp), axes (D=1024), a runner (./mine) or a Python file (default: "
+          "all experiments except models)")
       .take_all()
       .completed_by(Completes::kExperiment);
   table.add_option("--only", raw.only, "experiments to run, as NAME")
       .take_all()
       .delimiter(',')
       .completed_by(Completes::kExperiment);
+  table.add_option("--filter", selection.filter,
+                   "run only cases whose name matches this regular expression: 'gemv.*int8'");
   table.add_flag("--list", options.list, "list experiments, axes and backends, and measure nothing");
   table
       .add_option("-a,--axis", raw.axes,
@@ -591,15 +624,38 @@ RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
   return start;
 }
 
+/// Sorts "bench.py", "./mine", "D=1024", "gemv,layer_norm" and "gemv D=1024" into files, runners, axes,
+/// names.
+void sort_word(const std::string& word, RawRunOptions& raw, std::vector<std::string>& names) {
+  const std::size_t slash = word.find('/'), equals = word.find('=');
+  std::error_code ignored;
+  if (word.ends_with(".py")) {
+    raw.files.push_back(word);
+  } else if (equals != std::string::npos && equals < slash && word.find(' ') == std::string::npos) {
+    raw.axes.push_back(word);
+  } else if (word.ends_with(".json") || word.ends_with(".csv") || word.ends_with(".gz")) {
+    throw Error(quote(word) +
+                " is not an experiment: headroom show reads results, headroom trace reads traces");
+  } else if (slash != std::string::npos) {
+    if (!find_program(word)) {
+      throw Error("no program " + quote(word) +
+                  ": give a runner (./mine), a Python file (bench.py) or the name of an experiment");
+    }
+    raw.runners.push_back(word);
+  } else if (word.find_first_of(" ,") != std::string::npos) {
+    for (const std::string& part : split(word, word.find(' ') == std::string::npos ? ',' : ' ')) {
+      if (!part.empty()) sort_word(part, raw, names);
+    }
+  } else {
+    names.push_back(word);
+  }
+}
+
 void fill_request(RawRunOptions& raw, RunOptions& options) {
   SessionRequest& request = options.request;
   Selection& selection = request.selection;
   selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
-  std::erase_if(selection.names, [&](const std::string& name) {
-    if (!name.ends_with(".py")) return false;
-    raw.files.push_back(name);
-    return true;
-  });
+  for (const std::string& word : std::exchange(selection.names, {})) sort_word(word, raw, selection.names);
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
   for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
   // A runner named alone runs all its backends.
@@ -650,6 +706,7 @@ OptionTable run_table(std::function<ExitCode(const RunOptions&)> action) {
   declare_selection(table, raw, options);
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);
+  table.foreign(kForeignRunOptions);
   table.finish([&options, &raw, action = std::move(action)] {
     if (options.resume) return action(options);
     fill_request(raw, options);

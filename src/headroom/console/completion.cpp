@@ -10,14 +10,6 @@
 namespace headroom::cli {
 namespace {
 
-const Option* option_named(const OptionTable& table, const std::string& name) {
-  for (const Option& option : table.options()) {
-    const std::vector<std::string> names = option.all_names();
-    if (std::ranges::find(names, name) != names.end()) return &option;
-  }
-  return nullptr;
-}
-
 void add_values(const Option& option, const Arguments& words, const ValueSource& values, Candidates& found) {
   for (const std::string& choice : option.choices) found.words.push_back({choice, ""});
   found.files = option.takes_text() && option.choices.empty() &&
@@ -68,7 +60,7 @@ Candidates option_names(const OptionTable& table, const std::string& typed) {
 /// Returns nullptr if no option expects a value.
 const Option* waiting_option(const OptionTable& table, const Arguments& words) {
   if (words.size() < 2) return nullptr;
-  const Option* option = option_named(table, words[words.size() - 2]);
+  const Option* option = table.find(words[words.size() - 2]);
   const bool waits =
       option != nullptr && !option->is_flag() && !option->is_operand() && option->least_values != 0;
   return waits ? option : nullptr;
@@ -116,7 +108,7 @@ Candidates candidates_of(const Command& command, const Arguments& words, const V
   if (const Option* option = waiting_option(table, words)) return values_of(*option, words, values, "");
   const std::size_t equals = typed.find('=');
   if (typed.starts_with("--") && equals != std::string::npos) {
-    const Option* option = option_named(table, typed.substr(0, equals));
+    const Option* option = table.find(typed.substr(0, equals));
     return option == nullptr ? Candidates{} : values_of(*option, words, values, typed.substr(0, equals + 1));
   }
   if (typed.starts_with("-") && typed != "-") return option_names(table, typed);

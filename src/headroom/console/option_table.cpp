@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -79,6 +80,18 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
   if (option.bounds) declared->check(CLI::Range(option.bounds->first, option.bounds->second));
   return *declared;
+}
+
+/// "last" is "@last" for an operand that may be a run, unless a file has this name.
+void name_last_run(const Option& option) {
+  const auto name = [](std::string& word) {
+    std::error_code ignored;
+    if (word == "last" && !std::filesystem::exists(word, ignored)) word = "@last";
+  };
+  if (option.completes != Completes::kFileOrRun) return;
+  if (auto* const* word = std::get_if<std::string*>(&option.target)) name(**word);
+  if (auto* const* words = std::get_if<std::vector<std::string>*>(&option.target))
+    std::ranges::for_each(**words, name);
 }
 
 /// Options of one name mean one kind of value in every command.
@@ -178,14 +191,15 @@ void OptionTable::finish(std::function<ExitCode()> action) {
   };
 }
 
-ExitCode OptionTable::run(const Arguments& arguments) {
-  const auto end = std::ranges::find(arguments, "--");
-  if (std::any_of(arguments.begin(), end,
+ExitCode OptionTable::run(const Arguments& given) {
+  const auto end = std::ranges::find(given, "--");
+  if (std::any_of(given.begin(), end,
                   [](const std::string& word) { return word == "--help" || word == "-h"; })) {
     const std::size_t columns = terminal_width(stdout);
     std::fputs(help(columns > 0 ? std::max<std::size_t>(columns, 40) : 80).c_str(), stdout);
     return ExitCode::kSuccess;
   }
+  const Arguments arguments = translated(given);
   CLI::App app(description_, name_);
   app.set_help_flag();
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -199,6 +213,7 @@ ExitCode OptionTable::run(const Arguments& arguments) {
     return ExitCode::kError;
   }
   for (std::size_t i = 0; i < declared.size(); ++i) options_[i].count = declared[i]->count();
+  std::ranges::for_each(options_, name_last_run);
   if (extras_ != nullptr) *extras_ = app.remaining();
   return action_();
 }

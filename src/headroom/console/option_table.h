@@ -75,10 +75,22 @@ struct Option {
     return std::holds_alternative<std::string*>(target) ||
            std::holds_alternative<std::vector<std::string>*>(target);
   }
+  bool takes_number() const { return !is_flag() && !takes_text() && !takes_pairs(); }
+  bool takes_pairs() const {
+    return std::holds_alternative<std::vector<std::pair<std::string, std::string>>*>(target);
+  }
   bool is_list() const { return !std::holds_alternative<std::string*>(target) && takes_text(); }
   std::vector<std::string> all_names() const;
   /// Placeholder of the value, such as FILE; empty for a flag.
   std::string value_text() const;
+};
+
+/// An option that users of another tool type.
+struct ForeignOption {
+  const char* names;  ///< "-w,--warmup"; "--benchmark_*": all that begin so, after the exact ones
+  bool takes_value;
+  const char* means;  ///< words of this command, "{}" for the value; "": no effect; null: refused
+  const char* note = "";
 };
 
 /// Options of a command, the values that they fill, and the action with these values. The last of repeated
@@ -124,12 +136,21 @@ class OptionTable {
   void list(std::string title, std::string name, std::string text) {
     lists_.push_back({std::move(title), {std::move(name), std::move(text)}});
   }
+  /// Options of other tools: replaced, or answered by their note. Not in help.
+  void foreign(std::span<const ForeignOption> all) {
+    foreign_.insert(foreign_.end(), all.begin(), all.end());
+  }
   /// Returns the unknown arguments, which are no error.
   const Arguments& allow_extras() { return *(extras_ = &own<Arguments>()); }
   /// Adds --color and the action.
   void finish(std::function<ExitCode()> action);
-  /// Parses `arguments` and takes the action; prints help or what is wrong with the arguments instead.
-  ExitCode run(const Arguments& arguments);
+  /// Parses the arguments and takes the action; prints help or what is wrong with the arguments instead.
+  ExitCode run(const Arguments& given);
+  const Option* find(const std::string& name) const;
+  /// Index of the first word that is neither an option nor the value of one; also of "--".
+  std::size_t first_operand(const Arguments& arguments) const;
+  /// True if `arguments` are this command's options, with valid numbers. Short foreign ones do not count.
+  bool takes_all(const Arguments& arguments) const;
   /// Usage, options by group, details, examples, wrapped at `width` columns.
   std::string help(std::size_t width) const;
 
@@ -142,11 +163,17 @@ class OptionTable {
 
  private:
   Option& add(std::string names, OptionTarget target, std::string help);
+  const ForeignOption* find_foreign(const std::string& name) const;
+  /// Number of words of the option at `place`, with its values.
+  std::size_t words_at(const Arguments& arguments, std::size_t place) const;
+  /// Replaces foreign options and prints their notes. Throws Error for a refused one.
+  Arguments translated(const Arguments& arguments) const;
 
   std::string description_, name_, group_ = "options";
   std::vector<HelpEntry> examples_;
   std::vector<std::string> details_;
   std::vector<std::pair<std::string, HelpEntry>> lists_;
+  std::vector<ForeignOption> foreign_;
   std::deque<Option> options_;  // deque: addresses stay valid
   std::vector<std::shared_ptr<void>> owned_;
   bool* no_follow_ = nullptr;
