@@ -15,6 +15,14 @@ _OPTIONAL = ("warmup", "compare", "netrc", "csv", "histogram", "cprofile-dump")
 _VALUES = ("min-time", "max-time", "min-rounds", "precision", "confidence", "timer", "calibration-precision", "warmup-iterations", "save",
            "json", "cprofile", "cprofile-loops", "cprofile-top", "storage", "sort", "group-by", "columns", "name", "time-unit")
 _FOLLOWED = frozenset(f"--benchmark-{name}" for name in ("skip", "disable", "enable", "only"))
+_EQUIVALENTS = {
+    "json": "--headroom-json FILE writes the records", "autosave": "the history keeps every run (headroom history)",
+    "save": "the history keeps every run (headroom history)", "save-data": "every record has all samples",
+    "compare": "--headroom-baseline @last --headroom-gate 3% compares with the last run",
+    "compare-fail": "--headroom-gate 3% fails tests that became slower", "max-time": "--headroom-max-time 1s",
+    "warmup": "warm-up is detected; no option needed", "min-rounds": "--headroom-precision 1% decides on the number of samples",
+    "min-time": "--headroom-precision 1% decides on the number of samples", "histogram": "headroom report @last writes a page",
+    "csv": "headroom show @last prints the table", "storage": "HEADROOM_STORE names the history"}
 _FOLLOWED_MARKS = frozenset(("group", "bytes", "flops", "dtype", "bytes_written"))
 
 
@@ -64,8 +72,8 @@ def add_hooks(manager: pytest.PytestPluginManager) -> None:
         manager.add_hookspecs(specifications)
 
 
-def unsupported_options(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
-    """Names the options, hooks and marks without effect, or ""."""
+def unsupported_options(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
+    """Names the options, hooks and marks without effect, and headroom's equivalents of options."""
     words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"), *config.invocation_params.args]
     options = [str(word).partition("=")[0] for word in words if str(word).startswith("--benchmark-")]
     ignored = list(dict.fromkeys(option for option in options if option not in _FOLLOWED))
@@ -75,7 +83,10 @@ def unsupported_options(config: pytest.Config, items: Sequence[pytest.Item]) -> 
             ignored.append(f"pytest_benchmark_{name}")
     marks = {name for item in items for mark in item.iter_markers("benchmark") for name in mark.kwargs} - _FOLLOWED_MARKS
     ignored += [f"{name}= of the mark" for name in sorted(marks)]
-    return f"ignored options of pytest-benchmark: {', '.join(ignored)}" if ignored else ""
+    if not ignored:
+        return []
+    hints = [f"{option}: {_EQUIVALENTS[name]}" for option in ignored if (name := option[len("--benchmark-"):]) in _EQUIVALENTS]
+    return [f"ignored options of pytest-benchmark: {', '.join(ignored)}", *hints]
 
 
 def _first_quartile(data: Sequence[float]) -> float:

@@ -598,8 +598,7 @@ class _Measuring:
                    for reason, tests in self._apart.items()]
         items = list(self._items.values())
         if _pytest_benchmark.plugin(self._config.pluginmanager) is None:
-            ignored = _pytest_benchmark.unsupported_options(self._config, items)
-            remarks += [ignored] if ignored else []
+            remarks += _pytest_benchmark.unsupported_options(self._config, items)
         elif self.is_on and any("benchmark" in getattr(item, "fixturenames", ()) for item in items):
             remarks.append("warning: pytest-benchmark measured the fixture benchmark; for headroom use --headroom-benchmark")
         return remarks

@@ -582,6 +582,12 @@ class Plugin(ScratchTest):
         self.assert_exit(unmeasured, 0, "2 passed")
         self.assertNotIn("= headroom =", unmeasured.stdout, "without --headroom pytest-benchmark is left alone")
 
+    def test_options_with_an_equivalent_name_it(self):
+        self.write("test_it.py", "def test_it(benchmark): benchmark(int)\n")
+        result = self.pytest("-p", "no:benchmark", "--benchmark-json=r.json", "--benchmark-autosave", "--benchmark-compare-fail=mean:5%")
+        self.assert_exit(result, 0, "--benchmark-json: --headroom-json FILE", "--benchmark-autosave: the history keeps every run",
+                         "--benchmark-compare-fail: --headroom-gate 3%")
+
     def test_options_hooks_and_marks_of_pytest_benchmark(self):
         self.write("pytest.ini", """
             [pytest]
