@@ -124,6 +124,8 @@ STEPS = [
     ("headroom run none.py", 2, "'none.py' is not a file"),
     ("headroom run a.json", 2, "'a.json' is not an experiment: headroom show reads results, headroom trace reads traces"),
     ("headroom run 'gem*' D=64 dtype=bf16 {brief}", 0, "gemv D=64"),
+    ("headroom run sort/1024", 2, "unknown experiment 'sort/1024'"),
+    ("headroom run 'sum, fast'", 2, "unknown experiment 'sum, fast'"),
     ("headroom run 'x*'", 2, "unknown experiment 'x*'"),
     ("headroom run gemv,layer_norm D=64 {brief}", 0, "layer_norm D=64"),
     ("headroom run 'gemv D=64 dtype=int8' {brief}", 0, "gemv D=64 takes"),

@@ -624,28 +624,47 @@ RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
   return start;
 }
 
-/// Sorts "bench.py", "./mine", "D=1024", "gemv,layer_norm" and "gemv D=1024" into files, runners, axes,
-/// names.
+bool is_name_letter(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+}
+
+/// "D=1024", "model=/path".
+bool is_axis_word(const std::string& word) {
+  const auto end = std::ranges::find_if_not(word, is_name_letter);
+  return end != word.begin() && end != word.end() && *end == '=';
+}
+
+/// The parts of "gemv,layer_norm" and "gemv D=1024"; else the word, as names of experiments may have any
+/// letter.
+std::vector<std::string> words_within(const std::string& word) {
+  std::vector<std::string> parts = split(word, ' ');
+  if (parts.size() > 1 && std::all_of(parts.begin() + 1, parts.end(), is_axis_word)) return parts;
+  const auto is_listed = [](char c) {
+    return is_name_letter(c) || c == ',' || c == '*' || c == '?' || c == '-';
+  };
+  if (!std::ranges::all_of(word, is_listed)) return {word};
+  parts = split(word, ',');
+  std::erase(parts, "");
+  return parts;
+}
+
+/// Sorts "bench.py", "./mine", "D=1024" and "gemv" into files, runners, axes and names.
 void sort_word(const std::string& word, RawRunOptions& raw, std::vector<std::string>& names) {
-  const std::size_t slash = word.find('/'), equals = word.find('=');
   std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(word, ignored);
+  const bool is_path = word.starts_with('/') || word.starts_with("./") || word.starts_with("../");
   if (word.ends_with(".py")) {
     raw.files.push_back(word);
-  } else if (equals != std::string::npos && equals < slash && word.find(' ') == std::string::npos) {
+  } else if (is_axis_word(word)) {
     raw.axes.push_back(word);
-  } else if (word.ends_with(".json") || word.ends_with(".csv") || word.ends_with(".gz")) {
+  } else if (is_file && (word.ends_with(".json") || word.ends_with(".csv") || word.ends_with(".gz"))) {
     throw Error(quote(word) +
                 " is not an experiment: headroom show reads results, headroom trace reads traces");
-  } else if (slash != std::string::npos) {
-    if (!find_program(word)) {
-      throw Error("no program " + quote(word) +
-                  ": give a runner (./mine), a Python file (bench.py) or the name of an experiment");
-    }
+  } else if (word.find('/') != std::string::npos && find_program(word)) {
     raw.runners.push_back(word);
-  } else if (word.find_first_of(" ,") != std::string::npos) {
-    for (const std::string& part : split(word, word.find(' ') == std::string::npos ? ',' : ' ')) {
-      if (!part.empty()) sort_word(part, raw, names);
-    }
+  } else if (is_path) {
+    throw Error("no program " + quote(word) +
+                ": give a runner (./mine), a Python file (bench.py) or the name of an experiment");
   } else {
     names.push_back(word);
   }
@@ -655,7 +674,9 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   SessionRequest& request = options.request;
   Selection& selection = request.selection;
   selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
-  for (const std::string& word : std::exchange(selection.names, {})) sort_word(word, raw, selection.names);
+  for (const std::string& word : std::exchange(selection.names, {})) {
+    for (const std::string& part : words_within(word)) sort_word(part, raw, selection.names);
+  }
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
   for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
   // A runner named alone runs all its backends.

@@ -44,6 +44,7 @@ bool is_default(const std::string& name, const std::vector<RunnerOffer>& offers)
 /// A pattern selects limits and experiments on request only if it matches no other. Throws Error.
 std::vector<std::string> named(const std::string& pattern, const std::vector<std::string>& known,
                                const std::vector<RunnerOffer>& offers) {
+  if (std::ranges::find(known, pattern) != known.end()) return {pattern};
   std::vector<std::string> found;
   std::ranges::copy_if(known, std::back_inserter(found),
                        [&](const std::string& name) { return fits_glob(pattern, name); });

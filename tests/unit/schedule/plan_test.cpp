@@ -203,6 +203,10 @@ TEST(Plan, PatternsSelectWhatIsMeasuredByDefaultElseWhatMatches) {
   EXPECT_THAT(titles(plan(offers, asking({"g?mv", "layer_norm"}, {"dtype=bf16"}))),
               Contains("layer_norm dtype=bf16"));
   EXPECT_THAT(error_of(asking({"x*"})), HasSubstr("unknown experiment 'x*'"));
+  ExperimentDescription starred = layer_norm();
+  starred.name = "l*";
+  EXPECT_THAT(titles(plan({{"mine", {starred, layer_norm()}, false}}, asking({"l*"}))),
+              ElementsAre("l* dtype=bf16"));
 }
 
 TEST(Plan, AFilterKeepsTheCasesWhoseNameItMatches) {
