@@ -317,8 +317,8 @@ void append_means(std::string& out, const DiffReport& report) {
 
 constexpr const char* kSpreadAdvice =
     "to narrow the intervals: give several runs of each side (a folder of files is one operand), keep a "
-    "history of runs on "
-    "this machine, use headroom run --calibrate-noise, give --run-spread 1% if known, or measure both "
+    "history of runs on\n"
+    "  this machine, use headroom run --calibrate-noise, give --run-spread 1% if known, or measure both "
     "together (--confirm)\n";
 
 std::string spread_sources(const DiffReport& report) {

@@ -43,7 +43,8 @@ double spread_of(const Interval& interval, double estimate) {
 }
 
 std::string points_text(double points) {
-  constexpr double kLeastTenth = 0.05;
+  constexpr double kLeastTenth = 0.05, kMostTenths = 1e4;
+  if (points >= kMostTenths) return format_number(points);
   return points < kLeastTenth && points > 0 ? fmt::format("{:.1g}", points) : fmt::format("{:.1f}", points);
 }
 
@@ -115,7 +116,9 @@ std::string spread_text(const Record& record) {
   if (!record.interval) return "?";
   const double spread = spread_of(*record.interval, record.metric.value);
   if (record.metric.value == 0) return value_text(spread, record.metric.unit, record.metric.name);
-  return fmt::format("{:.1f} %", spread / std::abs(record.metric.value) * 100);
+  const double percent = spread / std::abs(record.metric.value) * 100;
+  constexpr double kMostTenths = 1e4;
+  return percent < kMostTenths ? fmt::format("{:.1f} %", percent) : format_number(percent) + " %";
 }
 
 std::string metric_time_cell(const Record* record) {
