@@ -240,9 +240,10 @@ struct MachineOptions {
 
 std::string topology_text(const Topology& topology, const std::string& fingerprint) {
   std::string text = fingerprint + "\n";
-  text += fmt::format("  {}\n  {} cores, {} hardware threads, {} packages, {} NUMA nodes, {} of memory\n",
-                      topology.cpu_model, topology.cores, topology.processing_units, topology.packages,
-                      topology.numa_nodes, format_bytes(static_cast<double>(total_memory_bytes())));
+  text += fmt::format("  {}\n  {}, {}, {}, {}, {} of memory\n", topology.cpu_model,
+                      counted(topology.cores, "core"), counted(topology.processing_units, "hardware thread"),
+                      counted(topology.packages, "package"), counted(topology.numa_nodes, "NUMA node"),
+                      format_bytes(static_cast<double>(total_memory_bytes())));
   for (const Cache& cache : topology.caches) {
     text += fmt::format("  L{} {}: {} x {}\n", cache.level, cache.type, cache.instances,
                         format_bytes(static_cast<double>(cache.bytes)));
