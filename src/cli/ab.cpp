@@ -129,7 +129,8 @@ constexpr ForeignOption kHyperfineOptions[] = {
     {"--style", true, "", "ignored; --color never prints no colours"},
     {"--sort", true, "", "ignored; commands are shown in their order"},
     {"-D,--parameter-step-size", true, nullptr, "needs -P NAME FIRST LAST"},
-    {"--threshold,--fail-above", true, "--margin {}"},
+    {"--threshold,--fail-above", true, nullptr,
+     "give --gate 3% to headroom ab: exit code 1 if slower by more"},
 };
 
 struct RawCommandOptions {

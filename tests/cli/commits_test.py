@@ -8,7 +8,7 @@ import unittest
 from command_line import CommandLineTest, headroom, records_of
 
 FAST = ("--max-time", "60s")
-SLOW = "0.06"
+SLOW = "0.1"
 QUICK = "0.02"
 
 
@@ -49,8 +49,7 @@ class Gate(CommitsTest):
         self.assert_exit(slower, 1)
         self.assertIn("gate: 1 of 1 slower by more than 10 %", slower.stderr)
         same = self.run_here("ab", "--gate", "60%", *FAST, f"sleep {QUICK}", f"sleep {QUICK}")
-        self.assert_exit(same, 0)
-        self.assertIn("gate: not slower by more than 60 %", same.stderr)
+        self.assertIn((same.returncode, "gate: not slower by more than 60 %" in same.stderr), ((0, True), (3, False)))
         faster = self.run_here("ab", "--gate", "10%", *FAST, f"sleep {SLOW}", f"sleep {QUICK}")
         self.assert_exit(faster, 0)
 
@@ -193,9 +192,10 @@ class Bisect(CommitsTest):
 
     def test_without_a_change_nothing_is_searched(self):
         self.branch(99)
-        result = self.bisect()
-        self.assert_exit(result, 1)
-        self.assertRegex(result.stdout, r"\Ano change beyond 20 %: ")
+        result = self.bisect("--max-time", "60s")
+        told = result.stdout.startswith("no change beyond 20 %: ")
+        self.assertIn((result.returncode, told), ((1, True), (3, False)), "a busy machine may not decide")
+        self.assertNotIn("first slower", result.stdout)
 
     def test_what_does_not_build_makes_a_range(self):
         commits = self.branch(5, broken=(4,))
