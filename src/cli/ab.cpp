@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/measuring/commits.h"
 #include "cli/measuring/measurement.h"
 #include "cli/measuring/progress.h"
 #include "headroom/base/error.h"
@@ -27,7 +28,6 @@
 #include "headroom/command/command_line.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
-#include "headroom/command/git_commits.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"
@@ -61,9 +61,8 @@ struct CommandOptions {
   bool until_decided = true;              ///< no --precision
   std::uint64_t seed = 1;
   double margin = 0.01;
-  bool is_gate = false;    ///< --gate: `margin` is its margin
-  std::string git, build;  ///< commits to compare, and the shell line that builds each
-  bool each_commit = false, working_tree = false;
+  bool is_gate = false;  ///< --gate: `margin` is its margin
+  CommitOptions commits;
   std::string json, oss;
   std::vector<std::pair<std::string, std::string>> exports;  ///< format, file
   std::string store;                                         ///< history to append to, or empty
@@ -185,20 +184,11 @@ void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions
                  "change the size of the environment in each round (default; off: --no-env-random)");
 }
 
-void declare_commits(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
-  table.add_option(
-      "--gate", raw.gate,
-      "exit 1 if a command is slower than the first by more than this, 3 if the time did not suffice "
-      "to tell: 3%");
-  table
-      .add_option(
-          "--git", options.git,
-          "run the command at the merge base and the end of these commits: main..HEAD, or main for the same")
-      .type_name("RANGE");
-  table.add_option("--build", options.build, "shell line that builds a commit, in a tree of its own; kept")
-      .type_name("COMMAND");
-  table.add_flag("--each", options.each_commit, "with --git: run it at all commits between, too");
-  table.add_flag("--worktree", options.working_tree, "with --git: run it with the uncommitted changes, too");
+void declare_gate(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+  table.add_option("--gate", raw.gate,
+                   "exit 1 if a command is slower than the first by more than this, 3 if the time did not "
+                   "suffice to tell: 3%");
+  declare_commits(table, options.commits, "the command");
 }
 
 void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOptions& options, bool compares) {
@@ -376,8 +366,6 @@ void apply_raw_options(const RawCommandOptions& raw, CommandOptions& options) {
     options.margin = with_context("--gate", [&] { return parse_margin(raw.gate); });
     options.is_gate = true;
   }
-  if (options.git.empty() && (!options.build.empty() || options.each_commit || options.working_tree))
-    throw Error("--build, --each and --worktree need --git: give the commits to compare, such as --git main");
   if (!raw.timeout.empty()) {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));
     if (options.timeout.count() <= 0) throw Error("--timeout must be above 0, for example 30s");
@@ -395,7 +383,7 @@ void check_commands(const CommandOptions& options, bool compares) {
   if (!compares && commands > 1) {
     throw Error("headroom time measures one command; headroom ab compares several");
   }
-  if (compares && commands == 1 && options.parameters.empty() && options.git.empty()) {
+  if (compares && commands == 1 && options.parameters.empty() && options.commits.range.empty()) {
     throw Error(
         "nothing to compare: give two commands, one and values of a parameter (-L n 1,2), or one and commits "
         "(--git main); headroom time measures a single command");
@@ -525,16 +513,8 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   return command;
 }
 
-/// A commit with the folder that its commands run in; an empty one without --git.
-struct BuiltCommit {
-  GitCommit commit;
-  std::filesystem::path folder;
-};
-
 PlannedCommand at_commit(PlannedCommand command, const BuiltCommit& built, bool is_only) {
-  if (built.commit.sha.empty()) return command;
-  const std::string name = built.commit.short_sha() + " " + built.commit.subject;
-  command.title = is_only ? name : fmt::format("{} at {}", command.title, name);
+  command.title = is_only ? built.title() : fmt::format("{} at {}", command.title, built.title());
   command.parameters.emplace_back("commit", built.commit.short_sha());
   return command;
 }
@@ -584,65 +564,26 @@ bool has_runner_option(const std::string& argument) {
   return argument == "--runner" || argument.starts_with("--runner=");
 }
 
-std::vector<GitCommit> commits_to_compare(const GitCommits& repository, const CommandOptions& options) {
-  std::vector<GitCommit> commits = repository.range(options.git);
-  const std::optional<GitCommit> uncommitted = repository.uncommitted();
-  if (!options.each_commit) commits.erase(commits.begin() + 1, commits.end() - 1);
-  if (options.working_tree) {
-    if (!uncommitted) throw Error("--worktree: no tracked file has uncommitted changes");
-    if (!options.each_commit) commits.pop_back();
-    commits.push_back(*uncommitted);
-  } else if (uncommitted) {
-    print_message("uncommitted changes are left out; --worktree measures them");
-  }
-  return commits;
-}
-
-/// Throws Error if the first or the last cannot be built; leaves out others, with a message.
-std::vector<BuiltCommit> build_commits(const CommandOptions& options) {
-  if (options.git.empty()) return {{}};
-  const GitCommits repository(".");
-  const std::vector<GitCommit> commits = commits_to_compare(repository, options);
-  std::vector<BuiltCommit> built;
-  for (std::size_t i = 0; i < commits.size(); ++i) {
-    print_message("[{}/{}] {} {}", i + 1, commits.size(), commits[i].short_sha(), commits[i].subject);
-    const GitCommits::Tree tree =
-        repository.build(commits[i], options.build, [] { return interrupt_count() > 0; });
-    const bool is_end = i == 0 || i + 1 == commits.size();
-    const std::string failure = fmt::format("{} does not build: {}", commits[i].short_sha(), tree.failure);
-    if (tree.failure.empty()) {
-      built.push_back({commits[i], tree.folder});
-    } else if (is_end) {
-      throw Error(failure);
-    } else {
-      print_message("left out: {}", failure);
-    }
-  }
-  return built;
-}
-
 /// Groups compared commands: several commands at one point of their parameters, or one command at all points
 /// or commits. Throws Error for an invalid plan.
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
   require_used(options.parameters, commands);
   const std::vector<AxisTexts> points = parameter_points(options.parameters);
-  const std::vector<BuiltCommit> built = build_commits(options);
+  const std::vector<BuiltCommit> commits = build_commits(options.commits);
   const bool is_only = commands.size() == 1 && points.size() == 1;
   std::vector<std::vector<PlannedCommand>> groups;
-  const auto plan = [&](const GivenCommand& command, const AxisTexts& point) {
-    for (const BuiltCommit& one : built) {
-      const auto planned = [&] { return planned_command(command, point, one.folder, options); };
-      groups.back().push_back(one.commit.sha.empty()
-                                  ? planned()
-                                  : at_commit(with_context(one.commit.short_sha(), planned), one, is_only));
-    }
-  };
   for (const AxisTexts& point : points) {
-    if (groups.empty() || commands.size() > 1) groups.emplace_back();
     for (const GivenCommand& command : commands) {
-      if (!options.git.empty() && !groups.back().empty()) groups.emplace_back();
-      plan(command, point);
+      // Commits of one command are compared, else the commands of a point, else the points of one command.
+      const bool is_first = &command == &commands.front();
+      if (groups.empty() || !commits.empty() || (is_first && commands.size() > 1)) groups.emplace_back();
+      if (commits.empty()) groups.back().push_back(planned_command(command, point, {}, options));
+      for (const BuiltCommit& one : commits) {
+        groups.back().push_back(with_context(one.commit.short_sha(), [&] {
+          return at_commit(planned_command(command, point, one.folder, options), one, is_only);
+        }));
+      }
     }
   }
   for (std::vector<PlannedCommand>& group : groups) number_duplicates(group);
@@ -688,7 +629,7 @@ class CommandMeasurement final : public Measurement {
     const ExitCode measured = Measurement::verdict();
     if (!options_.is_gate || measured == ExitCode::kFailure) return measured;
     std::vector<RoundComparison> judged = judged_commands(records());
-    if (options_.each_commit) {  // only the end of the branch is gated
+    if (options_.commits.each) {  // only the end of the branch is gated
       std::erase_if(judged,
                     [&](const RoundComparison& one) { return !is_of_last_commit(*one.comparison.test); });
     }
@@ -742,7 +683,7 @@ OptionTable command_table(Arguments& arguments, bool compares) {
   auto& options = table.own<CommandOptions>();
   auto& raw = table.own<RawCommandOptions>();
   declare_commands(table, raw, options, compares);
-  if (compares) declare_commits(table, raw, options);
+  if (compares) declare_gate(table, raw, options);
   declare_measuring(table, raw, options, compares);
   declare_output(table, raw, options);
   table.foreign(kHyperfineOptions);

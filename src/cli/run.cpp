@@ -30,6 +30,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/compare/match.h"
+#include "headroom/compare/verdict.h"
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/output.h"
@@ -492,6 +493,30 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
   return inconclusive ? ExitCode::kInconclusive : ExitCode::kSuccess;
 }
 
+/// Each time against that of the first backend or runner.
+std::vector<Comparison> compared_times(const std::vector<Record>& records) {
+  std::vector<Comparison> comparisons;
+  for (const Record& record : records) {
+    if (!record.ratio) continue;
+    const auto is_baseline = [&](const Record& other) {
+      return other.metric.name == record.metric.name && other.model.name == record.model.name &&
+             other.axes == record.axes && other.threads == record.threads &&
+             other.model.backend == record.ratio->backend && other.runner == record.ratio->runner;
+    };
+    const auto baseline = std::ranges::find_if(records, is_baseline);
+    if (baseline != records.end()) comparisons.push_back(compare_records(*baseline, record));
+  }
+  return comparisons;
+}
+
+ExitCode gate_times(const std::vector<Record>& records, double margin) {
+  std::vector<Comparison> judged = compared_times(records);
+  judge(judged, {.margins = {.overall = margin, .rules = {}}, .multiplicity = Multiplicity::kHolm});
+  const GateResult gate = gate_result(judged, 0);
+  print_message("gate: {}", gate.sentence);
+  return gate.exit;
+}
+
 /// Returns kInconclusive if there is nothing to store.
 ExitCode store_run_spreads(const std::vector<Record>& records) {
   const RunSpreads spreads = spreads_of(records, "");
@@ -659,7 +684,9 @@ class RunMeasurement final : public Measurement {
 
   ExitCode verdict() override {
     if (options_.list) return ExitCode::kSuccess;
-    return lacks_runners_ ? ExitCode::kError : exit_code_of(records(), options_.fail_below_target);
+    if (lacks_runners_) return ExitCode::kError;
+    const ExitCode measured = exit_code_of(records(), options_.fail_below_target);
+    return options_.gate && measured != ExitCode::kFailure ? gate_times(records(), *options_.gate) : measured;
   }
 
   const Arguments& arguments_;
@@ -672,12 +699,7 @@ class RunMeasurement final : public Measurement {
 ExitCode run_with(const Arguments& arguments, const RunOptions& options, const UnfinishedRun* before) {
   if (options.ranks && options.ranks->place && options.ranks->place->rank > 0) return follow(*options.ranks);
   if (!options.calibrate_noise || options.list) return RunMeasurement(arguments, options, before).run();
-  try {
-    return calibrate(arguments, options, interrupt_flag());
-  } catch (const Interrupted&) {
-    print_message("interrupted before anything was measured");
-    return ExitCode::kInterrupted;
-  }
+  return calibrate(arguments, options, interrupt_flag());
 }
 
 /// Enters the folder of the newest killed `headroom run`. Throws Error if none can be resumed: none was

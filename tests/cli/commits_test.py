@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`headroom ab --gate`, `headroom ab --git` and `headroom bisect`, in repositories made here."""
+import os
 import pathlib
 import subprocess
 import unittest
 
-from command_line import CommandLineTest, headroom, records_of
+from command_line import BIN, CommandLineTest, headroom, records_of
 
 FAST = ("--max-time", "60s")
 SLOW = "0.1"
@@ -163,6 +164,37 @@ class Git(CommitsTest):
         self.assert_exit(self.run_here("ab", "--git", "HEAD~1", "--runs", "2", "sh build.sh", cwd=clone), 2, stderr="git fetch --unshallow")
         subprocess.run(["git", "-C", str(clone), "fetch", "--quiet", "--deepen", "1"], check=True)
         self.assert_exit(self.run_here("ab", "--git", "HEAD~1", "--runs", "2", "sh build.sh", cwd=clone), 0)
+
+
+class Run(CommitsTest):
+    """A runner of the repository: a Python file, whose function sleeps."""
+    def setUp(self):
+        super().setUp()
+        if not (BIN.parent / "python/headroom/_core.abi3.so").exists():
+            self.skipTest("needs the package of Python")
+        for seconds in ("0.001", "0.001", "0.004"):
+            (self.repository / "bench.py").write_text(
+                "import time\nimport headroom\n\n@headroom.experiment\ndef nap(state):\n"
+                f"    state.measure(lambda: time.sleep({seconds}))\n")
+            self.commit(QUICK, seconds)
+
+    def run_bench(self, *arguments):
+        return self.run_here("run", "bench.py", "--quick", "--no-limits", *arguments,
+                             env={**os.environ, "PYTHONPATH": str(BIN.parent / "python")})
+
+    def test_a_slower_commit_fails_the_gate(self):
+        result = self.run_bench("--git", "HEAD~1", "--gate", "20%")
+        self.assert_exit(result, 1, "bench.py@", stderr="gate: 1 of 1 cases regressed")
+
+    def test_equal_commits_pass(self):
+        self.git("reset", "--quiet", "--hard", "HEAD~1")
+        self.commit(QUICK, "nothing")
+        result = self.run_bench("--git", "HEAD~1", "--gate", "60%")
+        self.assertIn(result.returncode, (0, 3), result.stderr)
+
+    def test_what_is_not_in_the_repository_is_refused(self):
+        self.assert_exit(self.run_here("run", "gemv", "--git", "HEAD~1"), 2, stderr="give a runner (./mine)")
+        self.assert_exit(self.run_here("run", "--build", "make", "gemv"), 2, stderr="need --git")
 
 
 class Bisect(CommitsTest):

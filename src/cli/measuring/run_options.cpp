@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "cli/measuring/commits.h"
 #include "cli/measuring/measurement.h"
 #include "cli/measuring/runners.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/compare/verdict.h"
 #include "headroom/console/option_table.h"
 #include "headroom/experiment/buffer.h"
 #include "headroom/experiment/experiment.h"
@@ -310,6 +312,8 @@ constexpr ConstantHelp kRunExamples[] = {
     {"headroom run gemv --backend native,aten", "two implementations, interleaved"},
     {"headroom run gemv --peer libmine.so:gemv_bf16",
      "a function of your library against native (docs/how-to/external-kernels.md)"},
+    {"headroom run --git main --build make --gate 3% ./mine",
+     "a runner at the merge base and at the last commit"},
     {"headroom run --runner build/old/bin/mine --runner build/new/bin/mine",
      "two builds of a runner, interleaved"},
     {"headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces",
@@ -361,7 +365,8 @@ struct RawRunOptions {
   ModelOptions model;
   std::vector<std::string> peers;
   std::vector<std::string> files;  ///< Python files among the names
-  std::string timeout, huge_pages;
+  std::string timeout, huge_pages, gate;
+  CommitOptions commits;
   bool hot = false, quick = false, all_backends = false, no_store = false;
 };
 
@@ -499,6 +504,10 @@ void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options)
   table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)")
       .completed_by(Completes::kFile);
   table.add_flag("--fail-below-target", options.fail_below_target, "exit 1 if a target is missed");
+  table.add_option("--gate", raw.gate,
+                   "exit 1 if a case is slower than with the first backend or runner by more than this, 3 if "
+                   "inconclusive: 3%");
+  declare_commits(table, raw.commits, "the runner");
 }
 
 StopRule stop_rule(const RawRunOptions& raw) {
@@ -670,6 +679,26 @@ void sort_word(const std::string& word, RawRunOptions& raw, std::vector<std::str
   }
 }
 
+/// The runners at each commit, oldest first.
+std::vector<RunnerCommand> at_commits(const std::vector<RunnerCommand>& runners,
+                                      const std::vector<BuiltCommit>& commits) {
+  std::vector<RunnerCommand> all;
+  for (const BuiltCommit& built : commits) {
+    for (const RunnerCommand& runner : runners) {
+      const bool is_path = runner.path.find('/') != std::string::npos || runner.path.ends_with(".py");
+      if (!is_path || runner.path.starts_with('/')) {
+        throw Error("--git runs what is in the repository, and " + quote(runner.path) +
+                    " is not: give a runner (./mine) or a Python file (bench.py)");
+      }
+      RunnerCommand& at = all.emplace_back(runner);
+      at.path = (built.folder / runner.path).lexically_normal();
+      at.label = runner.path + "@" + built.commit.short_sha();
+      if (!std::filesystem::exists(at.path)) throw Error(built.title() + " has no " + quote(runner.path));
+    }
+  }
+  return all;
+}
+
 void fill_request(RawRunOptions& raw, RunOptions& options) {
   SessionRequest& request = options.request;
   Selection& selection = request.selection;
@@ -697,6 +726,8 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
   if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
   request.runners = runner_commands(raw, selection);
+  if (const std::vector<BuiltCommit> commits = build_commits(raw.commits); !commits.empty())
+    request.runners = at_commits(request.runners, commits);
   require_peers_taken(raw.peers, paths_of(request.runners));
   if (of_ranks) options.ranks = add_ranks(raw, request);
   if (!raw.huge_pages.empty()) request.environment.emplace_back(kHugePagesVariable, raw.huge_pages);
@@ -707,6 +738,10 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   if (!request.traces.empty()) request.traces = std::filesystem::absolute(request.traces).string();
   if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
   request.stop = stop_rule(raw);
+  if (!raw.gate.empty()) {
+    options.gate = with_context("--gate", [&] { return parse_margin(raw.gate); });
+    if (raw.stop.precision.empty() && *options.gate > 0) request.stop.precision = *options.gate / 2;
+  }
   request.run_time_ns = run_time_ns(raw.stop);
   if (raw.quick && raw.stop.max_time.empty()) request.group_time = {60e9, 10e9, "--quick"};
   // The number of samples is per process.

@@ -17,6 +17,7 @@ struct RunOptions {
   bool markdown = false;
   bool live = false;  ///< redraw the tables during the run
   bool fail_below_target = false;
+  std::optional<double> gate;  ///< margin of the cases against the first backend or runner
   std::string csv, json, oss;  ///< files, or empty
   std::string store;           ///< history to append to, or empty
   bool calibrate_noise = false;

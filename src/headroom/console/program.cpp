@@ -203,6 +203,9 @@ int exit_code_of(const std::function<ExitCode()>& program) {
   try {
     refuse_small_stack();
     return static_cast<int>(after_output(program()));
+  } catch (const Interrupted&) {
+    print_sentence("interrupted before anything was measured");
+    return static_cast<int>(ExitCode::kInterrupted);
   } catch (const std::exception& error) {
     print_sentence(error.what());
     return static_cast<int>(ExitCode::kError);

@@ -466,6 +466,7 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
 
 std::string RunnerFleet::label_of(std::size_t index) const {
   const Member& member = members_[index];
+  if (!member.command.label.empty()) return member.command.label;
   const bool is_taken = std::ranges::any_of(members_, [&](const Member& other) {
     return &other != &member && other.offer.label == member.offer.label &&
            (!other.offer.only_limits || member.offer.only_limits);

@@ -66,6 +66,7 @@ class Workers {
 
 struct RunnerCommand {
   std::string path;
+  std::string label{};  ///< in results, if not its name or path
   std::chrono::milliseconds hello_timeout{15'000};
   std::chrono::milliseconds reply_timeout{120'000};
   /// such as {"python3", "-m", "headroom._serve"}
