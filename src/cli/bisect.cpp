@@ -179,8 +179,10 @@ class Search final : public Measurement {
     Version& version = versions_[index];
     if (version.is_ready || !version.failure.empty() || !repository_) return;
     print_message("building {}", version.title);
+    const double start_ns = steady_now_ns();
     GitCommits::Tree tree =
         repository_->build(version.commit, options_.build, [] { return interrupt_count() > 0; });
+    end_ns_ += steady_now_ns() - start_ns;
     version.folder = std::move(tree.folder);
     version.failure = std::move(tree.failure);
     version.is_ready = version.failure.empty();
@@ -262,8 +264,9 @@ class Search final : public Measurement {
     settings.stop = {.precision = options_.margin / 2, .max_time_ns = options_.max_time_ns};
     const GroupResult result = run_rounds({0, last}, settings);
     for (const Track& track : result.cases) {
-      if (!track.alive())
+      if (track.outcome.kind == Outcome::Kind::kFailed)
         throw Error(track.info.notes.at("title") + " cannot be measured: " + track.outcome.reason);
+      if (!track.alive()) return;
     }
     const std::vector<RoundComparison> judged = judged_commands(command_records(result, environment_));
     if (judged.empty()) return;
