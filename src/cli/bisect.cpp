@@ -240,6 +240,7 @@ class Search final : public Measurement {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       std::optional<Track>& track = tracks_[indices[i]];
       if (!track) track = command_track(planned(indices[i]));
+      if (track->readings.empty()) track->outcome = result.cases[i].outcome;
       for (Reading reading : result.cases[i].readings) {
         logs[reading.round].push_back(std::log(reading.ns));
         reading.round += next_round_;
@@ -294,7 +295,7 @@ class Search final : public Measurement {
     all.of_commands = true;
     all.look = Look::kRunning;
     for (const std::optional<Track>& track : tracks_) {
-      if (track && !track->readings.empty()) all.cases.push_back(*track);
+      if (track) all.cases.push_back(*track);
     }
     return all;
   }
