@@ -23,7 +23,7 @@ def intervals(folder, runners, options):
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "records.json"
         command = [folder / "headroom", "ddp", "--no-store", "--model", options.model, "--batch-size", options.batch_size,
-                   "--ranks", options.ranks, "--iters", options.iters, "--no-limits", "--records", path]
+                   "--ranks", options.ranks, "--iters", options.iters, "--no-limits", "--json", path]
         for runner in runners:
             command += ["--runner", runner]
         subprocess.run([str(word) for word in command], check=True, capture_output=True)

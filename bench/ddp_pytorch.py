@@ -131,7 +131,7 @@ def headroom_round(options, model, folder):
     out = os.path.join(folder, "headroom.json")
     subprocess.run([os.path.join(options.bin, "headroom"), "ddp", "--model", model, "--ranks", str(options.ranks), "--iters",
                     str(options.iters), "--warmup", str(WARMUP), "--batch-size", str(options.batch_size), "--image-size",
-                    str(options.image_size), "--no-store", "--records", out],
+                    str(options.image_size), "--no-store", "--json", out],
                    check=True, stdout=subprocess.DEVNULL, env=clean_environment())
     with open(out) as file:
         records = json.load(file)["records"]

@@ -92,8 +92,7 @@ def measure(name, arguments, seconds, options, folder):
         runs = 2
         command = [*arguments, "--headroom-max-time", f"{seconds:g}s", "--headroom-json", str(output)]
     else:
-        records_to = "--records" if arguments[0] == "ddp" and "--collectives" not in arguments else "--json"
-        command = [str(options.bin / "headroom"), *arguments, "--no-store", "--max-time", f"{seconds:g}s", records_to, str(output)]
+        command = [str(options.bin / "headroom"), *arguments, "--no-store", "--max-time", f"{seconds:g}s", "--json", str(output)]
     begin = time.monotonic()
     try:
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=runs * seconds + 300, check=False)

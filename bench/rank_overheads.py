@@ -22,9 +22,9 @@ JOBS = (
      ("hit", "miss", "hit over local", "miss over local")),
     ("collectives", "2 ranks", ["ddp", "--collectives", "all_reduce,broadcast", "--ranks", "2", "--min-bytes", "1K",
                                 "--max-bytes", "1M", "--factor", "32"], "--json", ("latency",)),
-    ("ddp", "mlp", ["ddp", "--model", "mlp", "--ranks", "1,2", "--iters", "25"], "--records", ("latency",)),
+    ("ddp", "mlp", ["ddp", "--model", "mlp", "--ranks", "1,2", "--iters", "25"], "--json", ("latency",)),
     ("ddp", "resnet18", ["ddp", "--model", "resnet18", "--batch-size", "8", "--ranks", "1,2", "--iters", "8", "--warmup",
-                         "2"], "--records", ("latency",)),
+                         "2"], "--json", ("latency",)),
 )
 
 

@@ -91,8 +91,7 @@ def job(headroom, arguments, limit=150):
 def records_of(headroom, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "records.json")
-        option = "--json" if "--collectives=all_reduce" in arguments else "--records"
-        job(headroom, ["ddp", *arguments, option, file, "--no-store"])
+        job(headroom, ["ddp", *arguments, "--json", file, "--no-store"])
         with open(file) as text:
             return json.load(text)["records"]
 

@@ -201,7 +201,7 @@ ranks() {
   local devices said failed=0
   local train=(ddp --backend nccl --model mlp --batch-size 8 --iters 10 --warmup 2 --no-store --timeout 20s)
   local call=(dispatch --backend nccl --op "add,redistribute" --quick --cycles 10 --repeats 3 --no-store --timeout 20s)
-  "$headroom" "${train[@]}" --ranks 1 --records "$OUT/ranks_ddp_1.json" || failed=1
+  "$headroom" "${train[@]}" --ranks 1 --json "$OUT/ranks_ddp_1.json" || failed=1
   "$headroom" "${call[@]}" --ranks 1 --json "$OUT/ranks_dispatch_1.json" || failed=1
   devices=$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)
   said=$("$headroom" "${train[@]}" --ranks $((devices + 1)) 2>&1)
@@ -209,7 +209,7 @@ ranks() {
     echo "$((devices + 1)) ranks on $devices GPUs were to be refused: $said"
     failed=1
   fi
-  launch_two 29610 "${train[@]}" --ranks 2 --records "$OUT/ranks_ddp_2.json" || failed=1
+  launch_two 29610 "${train[@]}" --ranks 2 --json "$OUT/ranks_ddp_2.json" || failed=1
   launch_two 29620 "${call[@]}" --json "$OUT/ranks_dispatch_2.json" || failed=1
   return "$failed"
 }

@@ -227,7 +227,7 @@ OptionTable collectives_options(const Arguments& arguments) {
   return table;
 }
 
-/// A sample is a round of two iterations. `json` is --records.
+/// A sample is a round of two iterations.
 struct DdpOptions : RankOptions {
   DdpSweep sweep;
   std::int64_t batch_size = 32;  ///< of each rank
@@ -238,7 +238,7 @@ struct DdpOptions : RankOptions {
 
 constexpr ConstantHelp kDdpExamples[] = {
     {"headroom ddp", "resnet18 over PyTorch's rank counts, up to one rank per CPU"},
-    {"headroom ddp --ranks 1,2,4 --json report.json",
+    {"headroom ddp --ranks 1,2,4 --report report.json",
      "these rank counts, and the report that PyTorch's diff.py reads"},
     {"headroom ddp --model resnet50,resnet101,resnext50_32x4d,resnext101_32x8d --image-size 224",
      "the models of PyTorch's benchmark; slow on a small machine"},
@@ -246,6 +246,8 @@ constexpr ConstantHelp kDdpExamples[] = {
     {"headroom diff --format ddp before.json after.json", ""},
     {"mpirun -n 4 headroom ddp", "ranks started by another launcher; also torchrun and srun"},
 };
+
+constexpr ForeignOption kOlderDdpOptions[] = {{"--records", true, "--json {}"}};
 
 constexpr const char* kDdpDetails[] = {
     "Each round has an iteration with gradient reduction and one without; their difference is the exposed "
@@ -309,15 +311,12 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
 }
 
 void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
-  table.add_no_follow();
+  declare_record_files(table, options.json, options.oss);
   table
-      .add_option("--json", options.report,
+      .add_option("--report", options.report,
                   "write the report of PyTorch's DDP benchmark ('-': standard output)")
       .completed_by(Completes::kFile);
-  table.add_option("--records", options.json, "write all records with all samples ('-': standard output)")
-      .completed_by(Completes::kFile);
-  table.add_option("--oss", options.oss, "write PyTorch OSS benchmark database records, schema v3")
-      .completed_by(Completes::kFile);
+  table.foreign(kOlderDdpOptions);
   table
       .add_option("--trace", options.sweep.trace,
                   "folder for a trace of each rank of the largest steps; headroom trace reads it as one job")
@@ -391,8 +390,8 @@ constexpr std::size_t kReductions = 12;
 class DdpMeasurement final : public RankMeasurement {
  public:
   DdpMeasurement(const Arguments& arguments, const DdpOptions& options)
-      : RankMeasurement("ddp", arguments, options, "--records"), options_(options) {
-    files().add("--json", options.report,
+      : RankMeasurement("ddp", arguments, options), options_(options) {
+    files().add("--report", options.report,
                 [this](const std::string& path, const std::vector<Record>& records) {
                   const std::vector<RankHello>& hellos = ranks().ranks;
                   const std::string version = hellos.empty() ? "" : hellos.front().library.version;

@@ -29,13 +29,13 @@ class DdpTest(CommandLineTest):
 
     def test_ranks_of_an_older_build_are_read(self):
         file = self.folder / "report.json"
-        result = self.assert_exit(ddp("--ranks", "1,2", "--json", file, SCRIPTED_RANK="old"), 0)
+        result = self.assert_exit(ddp("--ranks", "1,2", "--report", file, SCRIPTED_RANK="old"), 0)
         self.assertRegex(result.stdout, r"(?m)^1 +4 MiB +9 +15\.0 ms +35\.0 ms +20\.0 ms")
         self.assertEqual(json.loads(file.read_text())["pytorch_version"], "1.0")
 
     def test_facts_of_the_ranks_are_values(self):
         file = self.folder / "records.json"
-        self.assert_exit(ddp("--ranks", "1,2", "--records", file, SCRIPTED_RANK="uncounted"), 0)
+        self.assert_exit(ddp("--ranks", "1,2", "--json", file, SCRIPTED_RANK="uncounted"), 0)
         content = json.loads(file.read_text())
         environment = content["environments"][0]
         self.assertEqual((environment["options"]["counters"], environment["options"]["no_counters"]), ("none", "it has none"))
@@ -52,7 +52,7 @@ class DdpTest(CommandLineTest):
 
     def test_the_report_is_pytorchs(self):
         file = self.folder / "report.json"
-        self.assert_exit(ddp("--ranks", "1,2", "--model", "resnet18,mlp", "--json", file), 0)
+        self.assert_exit(ddp("--ranks", "1,2", "--model", "resnet18,mlp", "--report", file), 0)
         report = json.loads(file.read_text())
         self.assertEqual(report["pytorch_version"], "1.0 beta")
         self.assertEqual((report["distributed_backend"], report["bucket_size"], report["cuda_version"]), ("gloo", 25, None))
@@ -67,7 +67,7 @@ class DdpTest(CommandLineTest):
 
     def test_several_bucket_sizes_share_the_step_without_ddp(self):
         file = self.folder / "report.json"
-        self.assert_exit(ddp("--ranks", "2", "--bucket-size", "1,5", "--json", file), 0, "buckets of 1 MiB",
+        self.assert_exit(ddp("--ranks", "2", "--bucket-size", "1,5", "--report", file), 0, "buckets of 1 MiB",
                          "buckets of 5 MiB")
         results = json.loads(file.read_text())["benchmark_results"]
         self.assertEqual([entry["bucket_size"] for entry in results], [1, 5])
@@ -78,7 +78,7 @@ class DdpTest(CommandLineTest):
 
     def test_bucket_sizes_are_told_as_they_were_asked_for(self):
         file, records = self.folder / "report.json", self.folder / "records.json"
-        self.assert_exit(ddp("--ranks", "2", "--bucket-size", "0.1,1.3,1.001,1.002", "--json", file, "--records", records), 0)
+        self.assert_exit(ddp("--ranks", "2", "--bucket-size", "0.1,1.3,1.001,1.002", "--report", file, "--json", records), 0)
         results = json.loads(file.read_text())["benchmark_results"]
         self.assertEqual([entry["bucket_size"] for entry in results], [0.1, 1.3, 1.001, 1.002])
         compared = headroom("diff", file, records)
@@ -87,7 +87,7 @@ class DdpTest(CommandLineTest):
 
     def test_records_hold_the_iterations_of_every_rank(self):
         file = self.folder / "records.json"
-        self.assert_exit(ddp("--ranks", "2", "--records", file), 0)
+        self.assert_exit(ddp("--ranks", "2", "--json", file), 0)
         of_two = {record["metric"]["name"]: record for record in reversed(records_of(file)) if record["axes"]["ranks"] == 2}
         self.assertEqual([len(process["values"]) for process in of_two["latency"]["samples"]], [8, 8])
         for metric in ("without reduction", "exposed communication", "overlap", "throughput", "bucket 1 completed", "alpha"):
@@ -95,7 +95,7 @@ class DdpTest(CommandLineTest):
         self.assertEqual([len(process["values"]) for process in of_two["bucket 1 completed"]["samples"]], [8, 8])
 
     def test_reports_on_standard_output_are_alone_there(self):
-        result = self.assert_exit(ddp("--ranks", "2", "--json", "-"), 0)
+        result = self.assert_exit(ddp("--ranks", "2", "--report", "-"), 0)
         self.assertTrue(json.loads(result.stdout)["benchmark_results"])
         self.assertIn("p50 sec/iter", result.stderr)
 
@@ -139,7 +139,7 @@ class BadInputTest(CommandLineTest):
                                  (["--bucket-size", "0"], ["--bucket-size 0"]),
                                  (["--batch-size", "0"], ["--batch-size"]),
                                  (["--backend", "mpi"], ["--backend"]),
-                                 (["--json", "/proc/nothing/report.json"], ["/proc/nothing"])):
+                                 (["--report", "/proc/nothing/report.json"], ["/proc/nothing"])):
             with self.subTest(arguments=arguments):
                 self.assert_refused(ddp(*arguments), *words)
         self.assert_refused(headroom("ddp", "--runner", "/no/such/rank", env=clean_environment()), "/no/such/rank")
@@ -157,7 +157,7 @@ class FaultTest(CommandLineTest):
     def fault(self, what, *arguments):
         file = self.folder / "report.json"
         began = time.monotonic()
-        result = ddp("--ranks", "1,2", "--timeout", "2s", "--json", file, *arguments, SCRIPTED_RANK=what)
+        result = ddp("--ranks", "1,2", "--timeout", "2s", "--report", file, *arguments, SCRIPTED_RANK=what)
         self.assertLess(time.monotonic() - began, 30)
         return result, json.loads(file.read_text())["benchmark_results"] if file.exists() else []
 
@@ -190,13 +190,13 @@ class FaultTest(CommandLineTest):
 
     def test_results_of_nccl_are_a_gpus(self):
         file = self.folder / "records.json"
-        self.assert_exit(ddp("--ranks", "2", "--backend", "nccl", "--records", file), 0)
+        self.assert_exit(ddp("--ranks", "2", "--backend", "nccl", "--json", file), 0)
         self.assertEqual({record["device"] for record in records_of(file)}, {"cuda"})
 
     def test_an_interrupt_keeps_what_was_measured(self):
         file = self.folder / "report.json"
         begun = self.folder / "begun"
-        program = self.start("ddp", *SHORT, "--ranks", "2", "--iters", "10000", "--json", file,
+        program = self.start("ddp", *SHORT, "--ranks", "2", "--iters", "10000", "--report", file,
                              env=clean_environment(SCRIPTED_BEGUN=str(begun)))
         self.wait_for(begun.exists, program)
         result = self.assert_ends(program, 130, signal_number=signal.SIGINT, stderr="interrupted")
@@ -211,7 +211,7 @@ class FaultTest(CommandLineTest):
 
     def test_a_precision_goes_on_until_it_is_met(self):
         file = self.folder / "records.json"
-        self.assert_exit(ddp("--ranks", "2", "--precision", "5%", "--records", file), 0)
+        self.assert_exit(ddp("--ranks", "2", "--precision", "5%", "--json", file), 0)
         latencies = [record for record in records_of(file) if record["metric"]["name"] == "latency" and "ddp" in record["axes"]]
         self.assertEqual({record["stop"] for record in latencies}, {"precision"})
 

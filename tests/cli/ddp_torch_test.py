@@ -38,7 +38,7 @@ class DdpTorchTest(CommandLineTest):
     def test_a_sweep_measures_and_its_replicas_agree(self):
         file = self.folder / "records.json"
         self.assert_exit(ddp("--ranks", "2", "--model", "mlp,transformer", "--batch-size", "1", "--iters", "2",
-                             "--warmup", "1", "--bucket-size", "4", "--records", file), 0, "no ddp")
+                             "--warmup", "1", "--bucket-size", "4", "--json", file), 0, "no ddp")
         of_two = {record["metric"]["name"]: record for record in records_of(file)
                   if record["axes"]["ranks"] == 2 and record["model"]["name"] == "mlp"}
         for metric in ("latency", "without reduction", "exposed communication", "overlap", "bucket 4 completed"):
@@ -58,7 +58,7 @@ class DdpTorchTest(CommandLineTest):
     def test_pytorchs_diff_reads_the_report_and_ours_prints_the_same(self):
         diff = self.write_file("diff.py", re.search(r"```python\n(.*?)```", DIFF.read_text(), re.S).group(1))
         files = [self.folder / "a.json", self.folder / "b.json"]
-        self.assert_exit(ddp("--model", "resnet18", "--ranks", "1,2", "--iters", "2", "--warmup", "1", "--json", files[0]), 0)
+        self.assert_exit(ddp("--model", "resnet18", "--ranks", "1,2", "--iters", "2", "--warmup", "1", "--report", files[0]), 0)
         report = json.loads(files[0].read_text())
         for step in report["benchmark_results"][0]["result"]:
             step["measurements"] = [seconds * random.uniform(0.8, 1.2) for seconds in step["measurements"]]
@@ -71,7 +71,7 @@ class DdpTorchTest(CommandLineTest):
     def test_run_measures_what_ranks_run_with_their_limits(self):
         file = self.folder / "records.json"
         result = headroom("run", "ddp.mlp", "all_reduce", "-a", "ranks=2", "-a", "bytes=65536", "-a", "batch_size=1", "-a", "ddp=yes",
-                          "--num-samples", "5", "--no-store", "--json", file)
+                          "--num-samples", "5", "--no-store", "--report", file)
         self.assert_exit(result, 0)
         latencies = {record["model"]["name"]: record for record in records_of(file) if record["metric"]["name"] == "latency"}
         self.assertEqual(set(latencies), {"ddp.mlp", "all_reduce"})
@@ -79,7 +79,7 @@ class DdpTorchTest(CommandLineTest):
         self.assertGreater(latencies["ddp.mlp"]["limit"]["fraction"], 0)
         self.assertEqual(latencies["ddp.mlp"]["threads"], 1)
         self.assert_exit(headroom("run", "dispatch.add", "-a", "mesh=1x2", "-a", "placements=RxS(0)", "--num-samples",
-                                  "5", "--no-store", "--json", file), 0)
+                                  "5", "--no-store", "--report", file), 0)
         self.assertEqual(records_of(file)[0]["axes"]["mesh"], "1x2")
         self.assert_exit(headroom("run", "all_reduce", "gemv", "--runner", TORCH_RANK, "--no-store"), 2, stderr="in two runs")
         torn = headroom("run", "all_reduce", "-a", "ranks=1", "--num-samples", "5", "--no-store")
@@ -87,7 +87,7 @@ class DdpTorchTest(CommandLineTest):
 
     def test_the_reducer_of_c10d_is_measured_too(self):
         file = self.folder / "records.json"
-        result = ddp("--ranks", "1,2", "--model", "mlp", "--reducer", "c10d", "--iters", "3", "--warmup", "2", "--records", file)
+        result = ddp("--ranks", "1,2", "--model", "mlp", "--reducer", "c10d", "--iters", "3", "--warmup", "2", "--json", file)
         if "is not available with libtorch" in result.stdout:
             self.skipTest(result.stdout)
         self.assert_exit(result, 0)
@@ -127,7 +127,7 @@ class DdpTorchTest(CommandLineTest):
         file = self.folder / "report.json"
         file.unlink(missing_ok=True)
         program = self.start("ddp", *SMALL, "--ranks", "2", "--model", "mlp,transformer", "--iters", "40", "--warmup", "1",
-                             "--timeout", "5s", "--json", file, env=clean_environment())
+                             "--timeout", "5s", "--report", file, env=clean_environment())
         self.wait_for(lambda: len(torch_ranks(program.pid)) == 2)
         ranks = torch_ranks(program.pid)
         self.wait_for(lambda: not in_step or steps_in(file), program)  # the first model's steps are reported together
@@ -158,7 +158,7 @@ class DdpTorchTest(CommandLineTest):
     def test_under_mpirun_the_sweep_is_the_same(self):
         file = self.folder / "report.json"
         result = run_program("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "ddp", *SMALL,
-                             "--model", "mlp", "--iters", "2", "--warmup", "1", "--json", file, env=clean_environment())
+                             "--model", "mlp", "--iters", "2", "--warmup", "1", "--report", file, env=clean_environment())
         self.assert_exit(result, 0)
         rounds = json.loads(file.read_text())["benchmark_results"][0]["result"]
         self.assertEqual([step["ranks"] for step in rounds], [[0], [0], [0, 1]])

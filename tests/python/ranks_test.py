@@ -113,8 +113,7 @@ dist.destroy_process_group()
 
 class WithTorch(ScratchTest):
     def measure(self, *arguments):
-        form = "--json" if arguments[0] == "dispatch" or "--collectives" in arguments else "--records"
-        result = self.call(HEADROOM, *arguments, *BRIEF, form, "-", environment={"HEADROOM_PYTHON": PYTHON}, timeout=280)
+        result = self.call(HEADROOM, *arguments, *BRIEF, "--json", "-", environment={"HEADROOM_PYTHON": PYTHON}, timeout=280)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return json.loads(result.stdout)["records"], result.stderr
 

@@ -114,9 +114,8 @@ Group collective_group(const std::string& op, std::int64_t bytes, const std::str
 class RankMeasurement : public Measurement {
  public:
   /// `command` such as "ddp". Throws Error if a file cannot be written.
-  RankMeasurement(const char* command, const Arguments& arguments, const RankOptions& options,
-                  const char* json_option = "--json")
-      : Measurement(RecordFiles(options.json, options.oss, json_option), options.store),
+  RankMeasurement(const char* command, const Arguments& arguments, const RankOptions& options)
+      : Measurement(RecordFiles(options.json, options.oss), options.store),
         command_(command),
         arguments_(arguments),
         options_(options) {}

@@ -58,8 +58,8 @@ OperandRecords read_operand(const std::string& operand, const std::string& store
 
 }  // namespace
 
-RecordFiles::RecordFiles(const std::string& json, const std::string& oss, const std::string& json_option) {
-  add(json_option, json, format_named("headroom-json"));
+RecordFiles::RecordFiles(const std::string& json, const std::string& oss) {
+  add("--json", json, format_named("headroom-json"));
   add("--oss", oss, format_named("oss-v3"));
 }
 

@@ -20,7 +20,7 @@ class RecordFiles {
   using Write = std::function<void(const std::string& path, const std::vector<Record>& records)>;
 
   /// Empty: no file; "-": standard output. Throws Error as add().
-  RecordFiles(const std::string& json, const std::string& oss, const std::string& json_option = "--json");
+  RecordFiles(const std::string& json, const std::string& oss);
 
   /// Adds the file of an option, unless `path` is empty. Throws Error if it cannot be written, or is the file
   /// of another option; call before measuring. `needs_samples`: not written as long as no record has any.
