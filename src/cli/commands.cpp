@@ -133,8 +133,7 @@ void print_help(std::FILE* out) {
       "\n"
       "headroom ab 'sort a.txt' 'sort -n a.txt'   which is faster?\n"
       "headroom trace trace.json.gz               why is my GPU idle?\n"
-      "headroom diff --gate 3% old.json new.json  for CI: exit 0 fine, 1 slower,\n"
-      "                                           2 error, 3 inconclusive\n"
+      "headroom ab --gate 3% --git main ./bench   is this branch slower? exit 1 if so\n"
       "headroom COMMAND --help has options and examples; headroom --version\n",
       out);
 }

@@ -63,14 +63,14 @@ class AbTest(CommandLineTest):
 
     def test_a_time_that_is_two_times_is_told(self):
         path, flag = self.folder / "records.json", self.folder / "flag"
-        switching = f"sh -c 'if rm {flag} 2>/dev/null; then sleep 0.01; else touch {flag}; sleep 0.06; fi'"
-        result = self.assert_exit(headroom("time", switching, "--no-store", "--name", "switching", "--max-rounds", "40",
+        switching = f"sh -c 'if rm {flag} 2>/dev/null; then sleep 0.01; else touch {flag}; sleep 0.3; fi'"
+        result = self.assert_exit(headroom("time", switching, "--no-store", "--name", "switching", "--max-rounds", "24",
                                            "--min-time", "0", "--json", path), 0)
         self.assertRegex(result.stdout, r"modes: .* ms in \d+ % of the samples, .* ms in \d+ %")
         latency = of_metric(records_of(path), "latency")[0]
         medians = [group["median"] for group in latency["modes"]["groups"]]  # a busy machine may add one
-        self.assertLess(medians[0], 0.05)
-        self.assertGreater(medians[-1], 0.06)
+        self.assertLess(medians[0], 0.2)
+        self.assertGreater(medians[-1], 0.3)
 
     def test_the_first_is_the_baseline(self):
         self.assertRegex(ab("sleep 0.05", "sleep 0.01").stdout, r"x the time of sleep 0.05 .*: faster")

@@ -15,7 +15,7 @@ from sample_pages import write_pages  # noqa: E402
 
 class SamplesTest(PageTest):
     def test_they_fit_and_say_something(self):
-        leads = {"run": "4 of 8 cases reach their target", "diff": "1 regressed, 1 improved", "trace": "Data loading: 5.20 ms a step",
+        leads = {"run": "8 cases: 4 miss their target, 4 reach their target", "diff": "1 regressed, 1 improved", "trace": "Data loading: 5.20 ms a step",
                  "site": "1 of 4 series changed"}
         for name, path in write_pages(self.folder / "pages").items():
             page = self.open(path)

@@ -134,7 +134,7 @@ class OptionTable {
   void details(std::initializer_list<const char*> all) { details(std::span(all.begin(), all.size())); }
   /// Adds a word and its meaning to the list called `title`.
   void list(std::string title, std::string name, std::string text) {
-    lists_.push_back({std::move(title), {std::move(name), std::move(text)}});
+    lists_.emplace_back(std::move(title), HelpEntry{std::move(name), std::move(text)});
   }
   /// Options of other tools: replaced, or answered by their note. Not in help.
   void foreign(std::span<const ForeignOption> all) {

@@ -330,12 +330,12 @@ std::string Table::markdown() const {
   return out;
 }
 
-View& View::answer(std::string sentence, Tone tone) {
+View& View::answer(std::string_view sentence, Tone tone) {
   for (const std::string& line : lines_of(sentence)) answer_.push_back({visible(line), tone});
   return *this;
 }
 
-View& View::title(std::string text) {
+View& View::title(std::string_view text) {
   parts_.push_back({Part::Kind::kTitle, Table({}), {{visible(text), Tone::kBold}}});
   return *this;
 }
@@ -352,7 +352,7 @@ View& View::notes(std::string_view lines, Tone tone) {
   return *this;
 }
 
-View& View::drawing(std::string lines) {
+View& View::drawing(std::string_view lines) {
   Part part{Part::Kind::kDrawing};
   for (const std::string& line : lines_of(lines)) part.lines.push_back({visible(line), Tone::kPlain});
   if (!part.lines.empty()) parts_.push_back(std::move(part));

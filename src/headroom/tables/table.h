@@ -136,14 +136,14 @@ class Columns : public std::vector<Table::Column> {
 /// The answer of a command in sentences, then tables and notes, for every output form.
 class View {
  public:
-  View& answer(std::string sentence, Tone tone = Tone::kPlain);
-  View& title(std::string text);
+  View& answer(std::string_view sentence, Tone tone = Tone::kPlain);
+  View& title(std::string_view text);
   /// Ignores a table without rows.
   View& table(Table table);
   /// Each line is wrapped separately. Empty text adds nothing.
   View& notes(std::string_view lines, Tone tone = Tone::kFaint);
   /// Adds preformatted lines, such as plots.
-  View& drawing(std::string lines);
+  View& drawing(std::string_view lines);
   View& append(View other);
 
   std::vector<std::string> answers() const;
