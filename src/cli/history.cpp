@@ -40,6 +40,13 @@ const std::string& add_store_option(OptionTable& table) {
   return store;
 }
 
+void add_min_magnitude(OptionTable& table, std::string& share) {
+  table
+      .add_option("--min-magnitude", share,
+                  "leave out changes smaller than this share of the previous level (default 0)")
+      .type_name("SHARE");
+}
+
 /// Splits records by environment.
 std::vector<std::vector<Record>> runs_of(std::vector<Record> records) {
   std::vector<std::vector<Record>> runs;
@@ -119,8 +126,8 @@ constexpr ConstantHelp kHistoryExamples[] = {
     {"headroom history gemv D=4096 latency", "series whose name has all of these words"},
     {"headroom history 'layer_norm D=64*int8*'", "'*' and '?' stand for any characters"},
     {"headroom history --series 7 --json -", "one series with its changes, for a program"},
-    {"headroom history --fail-on-regression 10 --min-magnitude 2%",
-     "exit 1 if a series became slower in its last 10 values"},
+    {"headroom history gate --last 10 --min-magnitude 2%",
+     "exit 1 if a series became worse in its last 10 values"},
     {"headroom history --site public", "write pages for a browser, with a feed of changes"},
     {"headroom history export all.json", "and import FILE..., prune --keep N: see their --help"},
     {"headroom history verify", "check the history for damage; repair removes it"},
@@ -226,7 +233,7 @@ std::vector<SeriesAnalysis> analyse_all(Store& store, const std::vector<StoredSe
   return analyses;
 }
 
-/// The answer of --fail-on-regression, printed to `stream`.
+/// The answer of gate for --fail-on-regression, printed to `stream`.
 ExitCode answer(const std::vector<SeriesAnalysis>& analyses, const HistoryOptions& options,
                 std::FILE* stream) {
   if (!options.newest) return ExitCode::kSuccess;
@@ -378,14 +385,10 @@ OptionTable history_show_options() {
       .take_all();
   table.add_option("--series", options.series, "show the series of this number");
   table.add_flag("--all", options.all, "plot every matching series");
-  table
-      .add_option("--min-magnitude", options.min_magnitude,
-                  "leave out changes smaller than this share of the previous level (default 0)")
-      .type_name("SHARE");
+  add_min_magnitude(table, options.min_magnitude);
   table
       .add_option("--fail-on-regression", options.newest,
-                  "exit 1 if a series became worse within its last N values or drifts for the worse, 3 if "
-                  "all series are too short")
+                  "add the answer of headroom history gate --last N, and its exit code")
       .range(1, std::int64_t{1} << 40);
   table.add_option("--last", options.runs, "number of last runs to list (default 20)")
       .range(1, std::int64_t{1} << 40);
@@ -432,6 +435,35 @@ ExitCode export_runs(const std::string& place, std::string file, const std::vect
       fmt::format("{} of {} written to {}\n", counted(results, "result"), counted(runs.size(), "run"), file),
       stderr);
   return ExitCode::kSuccess;
+}
+
+OptionTable history_gate_options() {
+  OptionTable table("Exit with 1 if a series became worse within its last values.", "headroom history gate");
+  auto& options = table.own<HistoryOptions>();
+  std::int64_t& newest = options.newest.emplace(10);
+  table.examples({{"headroom history gate", "all series"},
+                  {"headroom history gate --last 20 --min-magnitude 3% gemv latency",
+                   "one metric of one case, changes from 3 % on"}});
+  table.details(
+      {"exit codes: 0 none became worse, 1 one did or drifts for the worse, 2 error, 3 all series are too "
+       "short"});
+  table
+      .add_option("CASE", options.words, "only series whose name, metric, unit and machine have these words")
+      .take_all();
+  table.add_option("--last", newest, "number of last values of a series that count (default 10)")
+      .range(1, std::int64_t{1} << 40);
+  add_min_magnitude(table, options.min_magnitude);
+  const std::string& place = add_store_option(table);
+  table.finish([&options, &place] {
+    parse_margin(options.min_magnitude);  // validates early
+    const auto store = open_store(place, StoreAccess::kRead);
+    const std::vector<StoredSeries> chosen = select(store->series(), options, store->name());
+    const RegressionAnswer answer = regression_answer(analyse_all(*store, chosen, options, false),
+                                                      static_cast<std::size_t>(*options.newest));
+    print_view(answer.view, stdout);
+    return answer.exit;
+  });
+  return table;
 }
 
 OptionTable history_export_options() {
@@ -587,6 +619,7 @@ OptionTable history_repair_options() {
 
 OptionTable history_options(Arguments& arguments) {
   constexpr std::pair<const char*, OptionTable (*)()> kActions[] = {{"export", history_export_options},
+                                                                    {"gate", history_gate_options},
                                                                     {"import", history_import_options},
                                                                     {"prune", history_prune_options},
                                                                     {"repair", history_repair_options},
@@ -601,6 +634,7 @@ OptionTable history_options(Arguments& arguments) {
 
 std::vector<CommandWord> history_words() {
   return {{"export", "write runs of the history to a file of records"},
+          {"gate", "exit with 1 if a series became worse lately"},
           {"import", "add files of results to the history"},
           {"prune", "remove old results"},
           {"repair", "repair or remove damaged entries"},

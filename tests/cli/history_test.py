@@ -64,6 +64,52 @@ class HistoryTest(CommandLineTest):
         self.assert_refused(self.history("--fail-on-regression", "0"), "--fail-on-regression")
         self.assert_refused(self.history("--min-magnitude", "much"), "much")
 
+    def test_a_gate_names_the_series_the_run_and_the_commits(self):
+        self.fill(runs=40, change=30)
+        call = f"headroom bisect --git {'a' * 12}..{'b' * 12} --build 'BUILD' 'COMMAND'"
+        lines = self.assert_exit(self.history("gate"), 1).stdout.splitlines()
+        self.assertRegex(lines[0], r"^1 of 2 series became worse within the last 10 values: gemv D=64 native cpu 2t latency at @31, \+\d\d\.")
+        row = next(line for line in lines if re.match(r" *\d+  gemv ", line))
+        self.assertRegex(row, rf"\+\d\d\.\d % .* worse +@31 +{'b' * 12} +2026-09-\d\d \d\d:\d\d +{'a' * 12}$")
+        self.assertEqual(lines[-1], "find the commit: " + call)
+        for arguments, code, sentence in (
+                (["--last", "9"], 0, "none of 2 series became worse within the last 9 values"),
+                (["--min-magnitude", "30%"], 0, "none of 2 series"),
+                (["layer_norm"], 0, "none of 1 series"),
+                (["gemv", "latency"], 1, "1 of 1 series")):
+            result = self.assert_exit(self.history("gate", *arguments), code)
+            self.assertIn(sentence, result.stdout.splitlines()[0])
+        self.history("import", *[self.write_run(i, [record("young", 1)]) for i in range(50, 55)])
+        self.assert_exit(self.history("gate", "--last", "1"), 0, "the last 1 values; 1 have fewer than the 14 values needed")
+        self.assertIn("no series has the 14 values", self.assert_exit(self.history("gate", "young"), 3).stdout)
+        self.assert_refused(self.history("gate", "gmev"), "did you mean 'gemv'")
+        for arguments in (["--last", "0"], ["--min-magnitude", "much"]):
+            self.assert_refused(self.history("gate", *arguments), arguments[1])
+
+    def test_a_change_offers_the_call_that_finds_its_commit(self):
+        """With the command if `headroom time` measured it, and only for two commits."""
+        def call(command, before="a" * 40, after="b" * 40, name="make 'it' -j4"):
+            store = self.folder / f"{len(list(self.folder.iterdir()))}.sqlite"
+            files = []
+            for i in range(40):
+                files.append(self.write_run(i, [record(name, (10 if i < 20 else 12) + i * 7 % 11 / 100)], sha=before if i < 20 else after))
+                content = json.loads(files[-1].read_text())
+                content["environments"][0]["command"] = ["headroom", *command]
+                files[-1].write_text(json.dumps(content))
+            self.assert_exit(self.history("import", *files, store=store), 0)
+            found = re.findall("^find the commit of @21: (.*)$", self.history("latency", store=store).stdout, re.M)
+            [series] = json.loads(self.history("latency", "--json", "-", store=store).stdout)["series"]
+            self.assertEqual(found, [segment["bisect"] for segment in series["segments"] if "bisect" in segment])
+            return found
+        known = f"headroom bisect --git {'a' * 12}..{'b' * 12} --build 'BUILD' "
+        name = "make 'it' -j4"
+        self.assertEqual(call(["time", "--runs", "5", name]), [known + "'make '\\''it'\\'' -j4'"])
+        for command in (["run", name], ["time", "-n", name, "true"], ["time"], []):
+            self.assertEqual(call(command), [known + "'COMMAND'"], command)
+        self.assertEqual(call(["ab", "make -j{n}"], name="make -j{n}"), [known + "'COMMAND'"])
+        for before, after in (("a" * 40, "a" * 40), ("", "b" * 40), ("a" * 40, "$(reboot)"), ("-n", "b" * 40)):
+            self.assertEqual(call(["time", name], before, after), [], (before, after))
+
     def test_series_that_are_too_short_leave_it_open(self):
         self.fill(runs=10, change=5)
         result = self.assert_exit(self.history("--fail-on-regression", "5"), 3)
@@ -268,7 +314,7 @@ class HistoryTest(CommandLineTest):
         self.assert_refused(self.history("prune", "--keep", "-1"), "--keep")
 
     def test_nothing_yet(self):
-        for arguments in ([], ["gemv"], ["prune", "--keep", "1"], ["export", self.folder / "x.json"]):
+        for arguments in ([], ["gemv"], ["gate"], ["prune", "--keep", "1"], ["export", self.folder / "x.json"]):
             self.assert_refused(self.history(*arguments), "there is no history", str(self.store))
         self.assertFalse(self.store.parent.exists())
 
@@ -315,7 +361,7 @@ class HistoryTest(CommandLineTest):
         self.assertTrue((self.folder / "data" / "headroom" / "history.sqlite").exists())
 
     def test_help_and_usage(self):
-        for arguments in ([], ["export"], ["import"], ["prune"]):
+        for arguments in ([], ["export"], ["gate"], ["import"], ["prune"]):
             self.assert_exit(headroom("history", *arguments, "--help"), 0, "examples:")
         self.assert_refused(headroom("history", "--nonsense"), "--nonsense")
         self.assert_refused(headroom("history", "import"), "FILE")

@@ -50,6 +50,34 @@ void compare_with_previous(std::span<const double> before, std::span<const doubl
   }
 }
 
+/// The measured command line, for a series of `headroom time` or `ab`; otherwise a placeholder.
+std::string command_of(const StoredSeries& series, const Environment& environment) {
+  constexpr std::size_t kName = 2;  // of the identity
+  const std::vector<std::string>& words = environment.command;
+  if (words.size() < 3 || (words[1] != "time" && words[1] != "ab")) return "COMMAND";
+  const Json identity = parse_json(series.identity, "the identity of series " + std::to_string(series.id));
+  const Json* name = identity.is_array() && identity.size() > kName ? &identity[kName] : nullptr;
+  if (name == nullptr || !name->is_string() || contains(name->string(), "{")) return "COMMAND";
+  const auto word = std::find(words.begin() + 2, words.end(), name->string());
+  // After an option it may be the option's value, such as a name.
+  return word == words.end() || std::prev(word)->starts_with('-') ? "COMMAND" : *word;
+}
+
+std::string shell_word(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string bisect_call(const std::string& before, const std::string& after, const std::string& command) {
+  const auto is_commit = [](const std::string& sha) {
+    return sha.size() >= 7 && sha.find_first_not_of("0123456789abcdef") == std::string::npos;
+  };
+  if (before == after || !is_commit(before) || !is_commit(after)) return {};
+  return fmt::format("headroom bisect --git {}..{} --build 'BUILD' {}", before.substr(0, 12),
+                     after.substr(0, 12), shell_word(command));
+}
+
 constexpr std::size_t kNamed = 3;
 
 /// "a; b; c; and 4 more".
@@ -60,6 +88,10 @@ std::string named(std::vector<std::string> texts) {
     texts.push_back(fmt::format("and {} more", more));
   }
   return join(texts, "; ");
+}
+
+bool is_too_short(const SeriesAnalysis& analysis) {
+  return !change_critical(analysis.values.size(), ChangeLevel::kCertain).has_value();
 }
 
 std::string series_change(const SeriesAnalysis& analysis, const LastChange& change) {
@@ -83,6 +115,12 @@ std::vector<std::string> texts_of(const std::vector<Changed>& changed) {
   std::vector<std::string> texts;
   for (const auto& [analysis, change] : changed) texts.push_back(series_change(*analysis, change));
   return texts;
+}
+
+/// "; 3 have fewer than the 14 values needed".
+std::string too_short_text(std::span<const SeriesAnalysis> analyses) {
+  const auto count = std::ranges::count_if(analyses, is_too_short);
+  return count == 0 ? "" : fmt::format("; {} have fewer than the 14 values needed", count);
 }
 
 std::string revision_text(const std::string& sha, const std::string& branch) {
@@ -133,6 +171,39 @@ std::string plot_text(const SeriesAnalysis& analysis) {
   return line_plot(lines, options);
 }
 
+Table regressions_table(const std::vector<Changed>& worse) {
+  Table table(Columns()
+                  .right({"series"})
+                  .left({"name"})
+                  .priority(Priority::kFirst)
+                  .shared("metric", Align::kLeft, "")
+                  .left({"change", "since", "commit"})
+                  .priority(Priority::kNormal)
+                  .left({"when (UTC)", "commit before"})
+                  .priority(Priority::kLast)
+                  .shared("machine", Align::kLeft, ""),
+              2);
+  for (const auto& [analysis, change] : worse) {
+    const std::size_t first = analysis->segments.back().first;
+    const std::string before = first == 0 ? "-" : revision_text(analysis->values[first - 1].git_sha, "");
+    table.row({fmt::format("{}", analysis->series.id), analysis->series.name, analysis->series.metric,
+               last_change_text(*analysis, change), fmt::format("@{}", change.run),
+               revision_text(analysis->values[first].git_sha, ""), format_utc(change.time), before,
+               machine_text(analysis->series.fingerprint)});
+  }
+  return table;
+}
+
+/// Once each, a line each.
+std::string bisect_calls(const std::vector<Changed>& worse) {
+  std::string lines;
+  for (const auto& [analysis, change] : worse) {
+    const std::string& call = analysis->segments.back().bisect;
+    if (!call.empty() && !contains(lines, call)) lines += "find the commit: " + call + "\n";
+  }
+  return lines;
+}
+
 Table segments_table(const SeriesAnalysis& analysis) {
   const std::string unit = analysis.series.unit.empty() ? "" : ", " + analysis.series.unit;
   Table table(Columns()
@@ -175,12 +246,13 @@ Json segment_json(const SeriesAnalysis& analysis, const SeriesSegment& segment) 
     json["ratio_interval"] = interval_json(segment.ratio_interval);
     json["verdict"] = verdict(segment, analysis.series.direction);
     json["changes"] = segment.changes;
+    if (!segment.bisect.empty()) json["bisect"] = segment.bisect;
   }
   return json;
 }
 
 std::string changes_answer(const SeriesAnalysis& analysis) {
-  if (!change_critical(analysis.values.size(), ChangeLevel::kCertain)) {
+  if (is_too_short(analysis)) {
     return fmt::format("{} value{} too few to tell a change from noise (14 are needed)",
                        analysis.values.size(), analysis.values.size() == 1 ? " is" : "s are");
   }
@@ -235,10 +307,14 @@ SeriesAnalysis series_analysis(StoredSeries series, std::vector<StoredValue> val
       compare_with_previous(
           std::span(numbers).subspan(parts[i - 1].begin, parts[i - 1].end - parts[i - 1].begin), part,
           segment);
+      const StoredValue &last = analysis.values[segment.first - 1], &first = analysis.values[segment.first];
+      std::string command = "COMMAND";
       if (environment_of) {
-        segment.changes = environment_changes(environment_of(analysis.values[segment.first - 1].run),
-                                              environment_of(analysis.values[segment.first].run));
+        Environment after = environment_of(first.run);
+        command = command_of(analysis.series, after);
+        segment.changes = environment_changes(environment_of(last.run), std::move(after));
       }
+      segment.bisect = bisect_call(last.git_sha, first.git_sha, command);
     }
     analysis.segments.push_back(std::move(segment));
   }
@@ -280,17 +356,11 @@ std::string last_change_text(const SeriesAnalysis& analysis, const LastChange& c
 
 std::string changes_sentence(std::span<const SeriesAnalysis> analyses) {
   const std::vector<Changed> changed = changed_series(analyses);
-  const auto too_short = std::ranges::count_if(analyses, [](const SeriesAnalysis& analysis) {
-    return !change_critical(analysis.values.size(), ChangeLevel::kCertain).has_value();
-  });
-  const auto all = static_cast<std::ptrdiff_t>(analyses.size());
-  if (changed.empty() && too_short == all)
-    return fmt::format("none of {} series has the 14 values needed to tell a change from noise", all);
-  if (changed.empty()) {
-    return fmt::format(
-        "none of {} series changed{}", all,
-        too_short == 0 ? "" : fmt::format("; {} have fewer than the 14 values needed", too_short));
-  }
+  if (changed.empty() && std::ranges::all_of(analyses, is_too_short))
+    return fmt::format("none of {} series has the 14 values needed to tell a change from noise",
+                       analyses.size());
+  if (changed.empty())
+    return fmt::format("none of {} series changed{}", analyses.size(), too_short_text(analyses));
   return fmt::format("{} of {} series changed: {}", changed.size(), analyses.size(),
                      named(texts_of(changed)));
 }
@@ -299,17 +369,22 @@ RegressionAnswer regression_answer(std::span<const SeriesAnalysis> analyses, std
   std::vector<Changed> worse = changed_series(analyses);
   std::erase_if(
       worse, [newest](const Changed& one) { return !one.second.worse || one.second.values_since > newest; });
+  RegressionAnswer answer;
   if (!worse.empty()) {
-    return {ExitCode::kFailure, fmt::format("{} of {} series became worse within the last {} values: {}",
-                                            worse.size(), analyses.size(), newest, named(texts_of(worse)))};
+    answer.exit = ExitCode::kFailure;
+    answer.sentence = fmt::format("{} of {} series became worse within the last {} values: {}", worse.size(),
+                                  analyses.size(), newest, named(texts_of(worse)));
+  } else if (std::ranges::all_of(analyses, is_too_short)) {
+    answer.exit = ExitCode::kInconclusive;
+    answer.sentence = "no series has the 14 values needed to tell a change from noise";
+  } else {
+    answer.sentence = fmt::format("none of {} series became worse within the last {} values{}",
+                                  analyses.size(), newest, too_short_text(analyses));
   }
-  const bool any_long = std::ranges::any_of(analyses, [](const SeriesAnalysis& analysis) {
-    return change_critical(analysis.values.size(), ChangeLevel::kCertain).has_value();
-  });
-  if (!any_long)
-    return {ExitCode::kInconclusive, "no series has the 14 values needed to tell a change from noise"};
-  return {ExitCode::kSuccess,
-          fmt::format("none of {} series became worse within the last {} values", analyses.size(), newest)};
+  answer.view.answer(answer.sentence, worse.empty() ? Tone::kPlain : Tone::kBad)
+      .table(regressions_table(worse))
+      .drawing(bisect_calls(worse));
+  return answer;
 }
 
 std::string format_utc(std::uint64_t seconds) {
@@ -412,8 +487,8 @@ Table series_table(std::span<const SeriesAnalysis> analyses) {
           fmt::format("{}{} @{}", change->drifts ? "since " : "", format_utc(change->time), change->run));
       cells.push_back(last_change_text(analysis, *change));
     } else {
-      const bool enough = change_critical(values.size(), ChangeLevel::kCertain).has_value();
-      cells.insert(cells.end(), {enough ? "never" : "-", enough ? "" : "too few values"});
+      const bool too_short = is_too_short(analysis);
+      cells.insert(cells.end(), {too_short ? "-" : "never", too_short ? "too few values" : ""});
     }
     cells.push_back(machine_text(one.fingerprint));
     table.row(std::move(cells));
@@ -485,6 +560,12 @@ View series_view(const SeriesAnalysis& analysis) {
   if (analysis.values.empty()) return view;
   if (answers.size() > 1) view.answer(answers.back());
   view.drawing(plot_text(analysis)).table(segments_table(analysis));
+  std::string calls;
+  for (const SeriesSegment& segment : analysis.segments) {
+    if (!segment.bisect.empty())
+      calls += fmt::format("find the commit of @{}: {}\n", analysis.values[segment.first].run, segment.bisect);
+  }
+  view.drawing(calls);
   for (const SpreadChange& spread : analysis.spreads) {
     const StoredValue& first = analysis.values[spread.index];
     view.notes(fmt::format("spread {:.2g} times the earlier one from @{} ({}) on\n", spread.ratio, first.run,

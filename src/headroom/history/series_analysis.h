@@ -26,6 +26,7 @@ struct SeriesSegment {
   std::optional<Interval> ratio_interval;
   std::optional<double> drift;       ///< if the segment drifts: its end over its start
   std::vector<std::string> changes;  ///< in the environment, since the previous segment
+  std::string bisect;                ///< the command that finds the commit; empty without two commits
 };
 
 struct SeriesAnalysis {
@@ -68,10 +69,11 @@ std::string last_change_text(const SeriesAnalysis& analysis, const LastChange& c
 /// the newest few.
 std::string changes_sentence(std::span<const SeriesAnalysis> analyses);
 
-/// Answer of `headroom history --fail-on-regression`.
+/// Answer of `headroom history gate`.
 struct RegressionAnswer {
   ExitCode exit = ExitCode::kSuccess;
   std::string sentence;
+  View view;  ///< the sentence, the series that became worse, and how to find the commits
 };
 
 /// Answers kFailure if a series became worse within its last `newest` values or drifts to the worse;
