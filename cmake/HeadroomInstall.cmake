@@ -42,6 +42,8 @@ if(HEADROOM_PROGRAMS)
     DEPENDS headroom_cli_program headroom_trace_program headroom_pages_program)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/manual)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT headroom)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/grafana ${PROJECT_SOURCE_DIR}/data/postgresql
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom COMPONENT headroom)
 endif()
 
 # Dependencies of the static libraries that have no CMake package.

@@ -466,6 +466,41 @@ OptionTable history_gate_options() {
   return table;
 }
 
+OptionTable history_views_options() {
+  OptionTable table("Create or update the views of a history in PostgreSQL that Grafana reads.",
+                    "headroom history views");
+  auto& options = table.own<HistoryOptions>();
+  table.examples({{"headroom history views --store postgresql://me@server/benchmarks", ""}});
+  table.details(
+      {"The views series, runs, results and changes are in the schema headroom_views. Values are always "
+       "current; changes are those of the last call."});
+  add_min_magnitude(table, options.min_magnitude);
+  const std::string& place = add_store_option(table);
+  table.finish([&options, &place] {
+    if (!is_remote(place))
+      throw Error(quote(place) +
+                  " is a file; views need a history in PostgreSQL: --store postgresql://USER@HOST/NAME");
+    parse_margin(options.min_magnitude);  // validates early
+    open_store(place, StoreAccess::kRead);
+    const auto store = open_store(place);
+    const std::vector<StoredSeries> all = store->series();
+    std::vector<StoredChange> changes;
+    for (const SeriesAnalysis& analysis : analyse_all(*store, all, options, false)) {
+      for (std::size_t i = 1; i < analysis.segments.size(); ++i) {
+        const SeriesSegment& segment = analysis.segments[i];
+        changes.push_back({analysis.series.id, analysis.values[segment.first].run, segment.ratio,
+                           segment.ratio_interval});
+      }
+    }
+    store->write_views(changes);
+    print_text(fmt::format("{} of {} series in the views of the schema headroom_views of {}\n",
+                           counted(changes.size(), "change"), all.size(), store->name()),
+               stdout);
+    return ExitCode::kSuccess;
+  });
+  return table;
+}
+
 OptionTable history_export_options() {
   OptionTable table("Write runs of the history to a file of records.", "headroom history export");
   auto& file = table.own<std::string>();
@@ -623,7 +658,8 @@ OptionTable history_options(Arguments& arguments) {
                                                                     {"import", history_import_options},
                                                                     {"prune", history_prune_options},
                                                                     {"repair", history_repair_options},
-                                                                    {"verify", history_verify_options}};
+                                                                    {"verify", history_verify_options},
+                                                                    {"views", history_views_options}};
   for (const auto& [name, options] : kActions) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());
@@ -638,7 +674,8 @@ std::vector<CommandWord> history_words() {
           {"import", "add files of results to the history"},
           {"prune", "remove old results"},
           {"repair", "repair or remove damaged entries"},
-          {"verify", "check the history for damage"}};
+          {"verify", "check the history for damage"},
+          {"views", "create or update the views that Grafana reads"}};
 }
 
 }  // namespace headroom::cli

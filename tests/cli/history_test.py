@@ -85,6 +85,7 @@ class HistoryTest(CommandLineTest):
         self.assert_refused(self.history("gate", "gmev"), "did you mean 'gemv'")
         for arguments in (["--last", "0"], ["--min-magnitude", "much"]):
             self.assert_refused(self.history("gate", *arguments), arguments[1])
+        self.assert_refused(self.history("views"), "is a file; views need a history in PostgreSQL")
 
     def test_a_change_offers_the_call_that_finds_its_commit(self):
         """With the command if `headroom time` measured it, and only for two commits."""
@@ -361,7 +362,7 @@ class HistoryTest(CommandLineTest):
         self.assertTrue((self.folder / "data" / "headroom" / "history.sqlite").exists())
 
     def test_help_and_usage(self):
-        for arguments in ([], ["export"], ["gate"], ["import"], ["prune"]):
+        for arguments in ([], ["export"], ["gate"], ["import"], ["prune"], ["views"]):
             self.assert_exit(headroom("history", *arguments, "--help"), 0, "examples:")
         self.assert_refused(headroom("history", "--nonsense"), "--nonsense")
         self.assert_refused(headroom("history", "import"), "FILE")

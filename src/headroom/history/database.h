@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -33,9 +34,10 @@ void read_row(const std::string& database, const SqlRow& row,
 class Database {
  public:
   enum class Transaction {
-    kAppend,  ///< concurrent with other appends if the database can
-    kAlone,   ///< no concurrent writer
-    kRead     ///< reads see one snapshot
+    kAppend,      ///< concurrent with other appends if the database can
+    kAppendOnce,  ///< no concurrent append
+    kAlone,       ///< no concurrent writer
+    kRead         ///< reads see one snapshot
   };
 
   virtual ~Database() = default;
@@ -96,6 +98,9 @@ class TransactionScope {
   Database& database_;
   bool committed_ = false;
 };
+
+/// data/postgresql/views.sql: each statement ends with ";" and a line break.
+extern const std::string_view kViewsSql;
 
 struct SqlDialect {
   const char* new_id;  ///< type of a generated key, never reused

@@ -100,8 +100,10 @@ constexpr SqlDialect kPostgresqlDialect{"BIGINT GENERATED ALWAYS AS IDENTITY PRI
 /// Fixed ids in PostgreSQL's catalog pg_type.
 constexpr Oid kBytea = 17, kInt8 = 20, kText = 25, kFloat8 = 701;
 constexpr int kTextFormat = 0, kBinaryFormat = 1;
-/// Key of our advisory lock: "HDRM".
+/// Keys of our advisory locks: "HDRM", and the next.
 constexpr std::int64_t kLockOfSchema = 0x4844524d;
+/// Unlike a lock on a table, it needs no right to change rows.
+constexpr std::int64_t kLockOfAppends = kLockOfSchema + 1;
 
 std::string without_trailing_newline(const char* message) {
   return std::string(trimmed(message));
@@ -212,6 +214,9 @@ class PostgresqlDatabase final : public Database {
     execute(transaction == Transaction::kRead ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
     // Blocks appends, which all insert into runs, but not readers.
     if (transaction == Transaction::kAlone) execute("LOCK TABLE runs IN EXCLUSIVE MODE");
+    if (transaction == Transaction::kAppend || transaction == Transaction::kAppendOnce)
+      execute(fmt::format("SELECT pg_advisory_xact_lock{}({})::text",
+                          transaction == Transaction::kAppend ? "_shared" : "", kLockOfAppends));
   }
   void commit() override { execute("COMMIT"); }
   void rollback() noexcept override {

@@ -410,7 +410,7 @@ std::int64_t Store::append(const std::vector<Record>& records) {
 
 std::optional<std::int64_t> Store::append_if_new(const std::vector<Record>& records) {
   const RunText text = run_text(records);
-  TransactionScope transaction(*database_, Database::Transaction::kAlone);
+  TransactionScope transaction(*database_, Database::Transaction::kAppendOnce);
   bool known = false;
   database_->execute("SELECT id FROM runs WHERE digest = $1", {digest_of(text)},
                      [&known](const SqlRow&) { known = true; });
@@ -571,6 +571,26 @@ PruneResult Store::prune(const PruneRule& rule) {
   transaction.commit();
   if (result.records > 0) database_->compact();
   return result;
+}
+
+void Store::write_views(const std::vector<StoredChange>& changes) {
+  TransactionScope transaction(*database_, Database::Transaction::kAppendOnce);
+  // Tables of another role may have triggers, which would run with our rights.
+  if (database_->number("SELECT COUNT(*) FROM pg_namespace WHERE nspname = 'headroom_views' AND nspowner <> "
+                        "(SELECT oid FROM pg_roles WHERE rolname = current_user)") > 0)
+    throw Error(quote(name()) + ": the schema headroom_views belongs to another role; connect as that role");
+  for (std::size_t begin = 0, end = 0; (end = kViewsSql.find(";\n", begin)) != std::string_view::npos;
+       begin = end + 2)
+    database_->execute(std::string(kViewsSql.substr(begin, end - begin)));
+  database_->execute("DELETE FROM headroom_views.change_points");
+  for (const StoredChange& change : changes) {
+    const auto& [series, run, ratio, interval] = change;
+    database_->execute("INSERT INTO headroom_views.change_points VALUES ($1, $2, $3, $4, $5)",
+                       {series, run, ratio ? SqlValue(*ratio) : SqlValue(),
+                        interval ? SqlValue(interval->low) : SqlValue(),
+                        interval ? SqlValue(interval->high) : SqlValue()});
+  }
+  transaction.commit();
 }
 
 std::unique_ptr<Store> open_store(const std::string& url_or_path, StoreAccess access,

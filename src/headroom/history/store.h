@@ -74,6 +74,14 @@ struct SeriesDigest {
   bool operator==(const SeriesDigest&) const = default;
 };
 
+/// A change of the level of a series, for write_views().
+struct StoredChange {
+  std::int64_t series = 0;
+  std::int64_t run = 0;         ///< of the first value after the change
+  std::optional<double> ratio;  ///< after to before
+  std::optional<Interval> interval;
+};
+
 struct StoredSamples {
   std::int64_t run = 0;
   std::vector<std::vector<double>> processes;  ///< of each process, without warm-up, in the series' unit
@@ -142,6 +150,10 @@ class Store {
   Environment environment(std::int64_t run);
 
   PruneResult prune(const PruneRule& rule);
+
+  /// Creates or updates the views that Grafana reads (data/postgresql/views.sql), with these changes. Only in
+  /// PostgreSQL, and for the owner of the history.
+  void write_views(const std::vector<StoredChange>& changes);
 
   /// Checks all data against the digests of runs and the checks of rows.
   std::vector<StoreDamage> verify();
