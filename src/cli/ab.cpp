@@ -28,6 +28,7 @@
 #include "headroom/command/command_line.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
+#include "headroom/compare/gate_outputs.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"
@@ -64,8 +65,8 @@ struct CommandOptions {
   bool is_gate = false;  ///< --gate: `margin` is its margin
   CommitOptions commits;
   std::string json, oss;
-  std::vector<std::pair<std::string, std::string>> exports;  ///< format, file
-  std::string store;                                         ///< history to append to, or empty
+  Exports exports;
+  std::string store;  ///< history to append to, or empty
 };
 
 constexpr ConstantHelp kComparingExamples[] = {
@@ -217,13 +218,10 @@ void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOption
   table.add_option("--seed", options.seed, "seed of the random order");
 }
 
-void declare_output(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+void declare_output(OptionTable& table, RawCommandOptions& raw, CommandOptions& options, bool compares) {
   table.add_flag("--markdown", options.markdown, "print the table in Markdown");
   declare_record_files(table, options.json, options.oss);
-  table
-      .add_option("--export", options.exports,
-                  "write FILE as FORMAT: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
-      .repeated();
+  declare_exports(table, options.exports, compares ? Exported::kBoth : Exported::kResults);
   declare_store(table, options.store, raw.no_store);
 }
 
@@ -369,10 +367,6 @@ void apply_raw_options(const RawCommandOptions& raw, CommandOptions& options) {
   if (!raw.timeout.empty()) {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));
     if (options.timeout.count() <= 0) throw Error("--timeout must be above 0, for example 30s");
-  }
-  for (const auto& [format, file] : options.exports) {
-    if (format_named(format).write == nullptr)
-      throw Error("--export " + format + ": cannot write this format, only read it");
   }
   resolve_store(options.store, raw.no_store);
 }
@@ -531,12 +525,9 @@ void number_duplicates(std::vector<PlannedCommand>& group) {
   }
 }
 
-RecordFiles files_of(const CommandOptions& options) {
+RecordFiles files_of(const CommandOptions& options, const GateReporter& gate) {
   RecordFiles files(options.json, options.oss);
-  for (const auto& [name, path] : options.exports) {
-    // Some formats cannot represent an empty result.
-    files.add("--export " + name, path, format_named(name), true);
-  }
+  files.add_exports(options.exports, options.is_gate ? gate : nullptr);
   return files;
 }
 
@@ -594,7 +585,8 @@ class CommandMeasurement final : public Measurement {
  public:
   CommandMeasurement(std::vector<std::vector<PlannedCommand>> groups, const char* command,
                      const Arguments& arguments, const CommandOptions& options)
-      : Measurement(files_of(options), options.store, options.markdown),
+      : Measurement(files_of(options, [this](const auto&) { return gate(); }), options.store,
+                    options.markdown),
         groups_(std::move(groups)),
         options_(options),
         environment_(environment_of(command, arguments, options, counters_)) {}
@@ -628,14 +620,35 @@ class CommandMeasurement final : public Measurement {
   ExitCode verdict() override {
     const ExitCode measured = Measurement::verdict();
     if (!options_.is_gate || measured == ExitCode::kFailure) return measured;
+    const GateResult answer = gate().result;
+    print_message("gate: {}", answer.sentence);
+    return answer.exit;
+  }
+
+  GateReport gate() const {
     std::vector<RoundComparison> judged = judged_commands(records());
     if (options_.commits.each) {  // only the end of the branch is gated
       std::erase_if(judged,
                     [&](const RoundComparison& one) { return !is_of_last_commit(*one.comparison.test); });
     }
-    const GateResult gate = round_gate_result(judged);
-    print_message("gate: {}", gate.sentence);
-    return gate.exit;
+    GateReport report{groups_.front().front().title,
+                      groups_.back().back().title,
+                      round_gate_result(judged),
+                      {},
+                      view().text()};
+    for (const RoundComparison& one : judged)
+      report.cases.push_back(gated_case(gated_name(one.comparison), one.comparison, gate_outcome(one)));
+    return report;
+  }
+
+  /// Of commits the same from commit to commit, so that a CI system knows it again.
+  std::string gated_name(const Comparison& comparison) const {
+    if (options_.git.empty())
+      return title_of(*comparison.test) + " against " + title_of(*comparison.baseline);
+    Record named;
+    named.model.name = comparison.test->model.name;
+    named.axes.assign(comparison.test->axes.begin(), comparison.test->axes.end() - 1);
+    return case_name(named);
   }
 
   bool is_of_last_commit(const Record& record) const {
@@ -685,12 +698,13 @@ OptionTable command_table(Arguments& arguments, bool compares) {
   declare_commands(table, raw, options, compares);
   if (compares) declare_gate(table, raw, options);
   declare_measuring(table, raw, options, compares);
-  declare_output(table, raw, options);
+  declare_output(table, raw, options, compares);
   table.foreign(kHyperfineOptions);
   const Arguments all = arguments;
   table.finish([&options, &raw, all, compares] {
     apply_raw_options(raw, options);
     check_commands(options, compares);
+    files_of(options, [](const auto&) { return GateReport(); });  // before commits are built
     return CommandMeasurement(plan_commands(options), compares ? "ab" : "time", all, options).run();
   });
   const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "headroom/base/regular_expression.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/diff_report.h"
+#include "headroom/compare/gate_outputs.h"
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
@@ -19,6 +21,7 @@
 #include "headroom/history/store.h"
 #include "headroom/ranks/ddp/ddp.h"
 #include "headroom/results/compared_sides.h"
+#include "headroom/results/record_files.h"
 
 namespace headroom::cli {
 namespace {
@@ -52,6 +55,7 @@ constexpr ForeignOption kForeignDiffOptions[] = {
 struct Texts {
   std::vector<std::string> operands;
   std::string format = "table", sort, percentiles, gate, gate_file, run_spread;
+  Exports exports;
 };
 
 std::vector<double> parse_percentiles(const std::string& text) {
@@ -163,22 +167,39 @@ View diff_view(const DiffReport& report) {
       .notes(diff_summary(report), Tone::kPlain);
 }
 
-ExitCode diff(const DiffOptions& options) {
+RecordFiles files_of(const DiffOptions& options, const Exports& exports,
+                     const std::optional<DiffReport>& report) {
+  for (const auto& [name, path] : exports) {
+    if (std::ranges::find(gate_forms(), name, &GateForm::name) == gate_forms().end())
+      throw Error("--export " + name + ": diff writes the answer of its gate; headroom show FILE --export " +
+                  name + " " + path + " writes results");
+  }
+  RecordFiles files("", "");
+  files.add_exports(exports,
+                    options.gate ? [&](const auto&) { return gate_report(*report); } : GateReporter());
+  if (options.json == "-" && files.uses_stdout())
+    throw Error("--json and --export both write to standard output: give one of them a file");
+  return files;
+}
+
+ExitCode diff(const DiffOptions& options, const Exports& exports) {
   if (options.ddp_form) {
     print(ddp_diff(std::filesystem::path(options.baseline), std::filesystem::path(options.tests.front())));
     return ExitCode::kSuccess;
   }
+  std::optional<DiffReport> made;
+  const RecordFiles files = files_of(options, exports, made);
   const bool json_only = options.json == "-";
   if (!options.json.empty() && !json_only) require_writable(options.json);
   const DiffSide baseline = read_side(options.baseline, options);
   std::vector<DiffSide> tests;
   for (const std::string& operand : options.tests) tests.push_back(read_side(operand, options));
-  const DiffReport report = compare_sides(baseline, tests, options);
+  const DiffReport& report = made.emplace(compare_sides(baseline, tests, options));
 
   if (json_only) {
     write_diff_json(report, print);
   } else {
-    print_view(diff_view(report), stdout, options.markdown);
+    print_view(diff_view(report), files.uses_stdout() ? stderr : stdout, options.markdown);
     if (!options.json.empty()) {
       FileWriter file(options.json);
       write_diff_json(report, [&file](std::string_view text) { file.write(text); });
@@ -188,6 +209,7 @@ ExitCode diff(const DiffOptions& options) {
   if (report.comparisons.empty()) {
     throw Error("nothing was compared: no case of " + report.baseline + " is in a candidate");
   }
+  files.finish({});
   if (!report.gate) return ExitCode::kSuccess;
   if (report.gate->exit == ExitCode::kError) report_no_comparison(report);
   return report.gate->exit;
@@ -257,6 +279,7 @@ OptionTable diff_options(Arguments&) {
       .add_option("--json", options.json,
                   "also write the comparison to FILE; - is standard output, instead of the table")
       .type_name("FILE");
+  declare_exports(table, texts.exports, Exported::kGate);
   table
       .add_option("--format", texts.format,
                   "output as a table, or as ddp: the form of PyTorch's DDP benchmark")
@@ -264,7 +287,7 @@ OptionTable diff_options(Arguments&) {
   table.foreign(kForeignDiffOptions);
   table.finish([&options, &texts] {
     apply_raw_options(options, texts);
-    return diff(options);
+    return diff(options, texts.exports);
   });
   return table;
 }

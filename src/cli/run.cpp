@@ -573,6 +573,7 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
 
 RecordFiles files_of(const RunOptions& options) {
   RecordFiles files(options.json, options.oss);
+  files.add_exports(options.exports);
   if (options.csv.empty()) return files;
   if (options.csv.ends_with(".json") && options.csv != options.json) {
     throw Error(

@@ -35,6 +35,7 @@ constexpr ConstantHelp kShowExamples[] = {
     {"headroom show @last --html > last.html", "the same as a page for a browser"},
     {"headroom show trace.json.gz", "the summary of a profiler trace"},
     {"headroom show pytest.json --json -", "results of another tool as records, with samples"},
+    {"headroom show result.json --export bmf bencher.json", "as another tool reads them"},
 };
 
 constexpr const char* kShowDetails[] = {
@@ -91,6 +92,7 @@ struct ShowOptions {
   std::vector<std::string> operands;
   std::string json, oss, max_memory, from, store = default_store();
   MetricChoice metrics;
+  Exports exports;
   std::array<bool, kForms.size()> forms{};
 
   /// null: text
@@ -201,11 +203,13 @@ ExitCode show_all(const ShowOptions& options) {
     if (options.forms[i]) forms.emplace_back(kForms[i].option);
   }
   if (forms.size() > 1) throw Error(join(forms, " and ") + " conflict; give one");
-  const RecordFiles files(options.json, options.oss);
+  RecordFiles files(options.json, options.oss);
+  files.add_exports(options.exports);
   const bool is_one = options.operands.size() == 1;
-  const bool writes = !options.json.empty() || !options.oss.empty();
+  const bool writes = !options.json.empty() || !options.oss.empty() || !options.exports.empty();
   if (is_one && options.from.empty() && is_trace_file(options.operands.front())) {
-    if (!options.oss.empty()) throw Error("--oss needs results: " + options.operands.front() + " is a trace");
+    if (!options.oss.empty() || !options.exports.empty())
+      throw Error("--oss and --export need results: " + options.operands.front() + " is a trace");
     return show_traces({"summary", options.operands.front()}, options.operands, options);
   }
   OperandRecords found = read_operands(options);
@@ -249,6 +253,7 @@ OptionTable show_options(Arguments&) {
                  "also show a table of every metric without a column: counters, CPU time");
   declare_format(table, options.from);
   declare_record_files(table, options.json, options.oss);
+  declare_exports(table, options.exports, Exported::kResults);
   table.add_option("--store", options.store, "history to read runs from").completed_by(Completes::kFile);
   declare_max_memory(table, options.max_memory);
   table.foreign(kForeignShowOptions);

@@ -493,6 +493,7 @@ void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options)
   table.add_flag("--live", options.live,
                  "show the table and the distribution of samples while measuring (needs a terminal)");
   declare_record_files(table, options.json, options.oss);
+  declare_exports(table, options.exports, Exported::kResults);
   declare_store(table, options.store, raw.no_store);
   table.add_flag("--calibrate-noise", options.calibrate_noise,
                  "run five times and store the run-to-run spread of this machine for headroom diff --gate");

@@ -7,6 +7,7 @@
 
 #include "cli/measuring/rank_measurement.h"
 #include "headroom/console/option_table.h"
+#include "headroom/results/record_files.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {
@@ -19,7 +20,8 @@ struct RunOptions {
   bool fail_below_target = false;
   std::optional<double> gate;  ///< margin of the cases against the first backend or runner
   std::string csv, json, oss;  ///< files, or empty
-  std::string store;           ///< history to append to, or empty
+  Exports exports;
+  std::string store;  ///< history to append to, or empty
   bool calibrate_noise = false;
   bool resume = false;             ///< of the newest killed run; other members are not set
   bool retune = false;             ///< ignore stored variant choices

@@ -115,11 +115,6 @@ void append_metric(const Record& base, const Track& track, const char* name, con
   records.push_back(std::move(record));
 }
 
-std::string title_of(const Record& record) {
-  const auto title = record.model.extra_info.find("title");
-  return title == record.model.extra_info.end() ? case_name(record) : title->second;
-}
-
 /// `records` begins with those of the baseline.
 void append_headline(const Record& base, const Track& track, const GroupResult& group,
                      std::vector<Record>& records) {
@@ -325,6 +320,11 @@ void answer_times(View& view, const std::vector<const Record*>& measured) {
 }
 
 }  // namespace
+
+std::string title_of(const Record& command) {
+  const auto title = command.model.extra_info.find("title");
+  return title == command.model.extra_info.end() ? case_name(command) : title->second;
+}
 
 std::vector<Record> command_records(const GroupResult& group,
                                     const std::shared_ptr<const Environment>& environment) {

@@ -13,6 +13,9 @@
 
 namespace headroom {
 
+/// With the values of its parameters, or the commit.
+std::string title_of(const Record& command);
+
 inline constexpr const char* kMarginKey = "margin";
 
 /// Returns for each command latency (the headline), user_time, system_time (s), peak_memory (B), page_faults,

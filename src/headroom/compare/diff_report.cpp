@@ -701,6 +701,16 @@ std::string diff_summary(const DiffReport& report) {
   return out;
 }
 
+std::vector<std::string> compared_names(const DiffReport& report) {
+  const DifferingSettings differ = differences(report);
+  std::vector<std::string> names;
+  for (const Comparison& comparison : report.comparisons) {
+    const std::string& backend = comparison.baseline->model.backend;
+    names.push_back(compared_pair(report, comparison, differ) + (backend.empty() ? "" : " " + backend));
+  }
+  return names;
+}
+
 void write_diff_json(const DiffReport& report, const std::function<void(std::string_view)>& write) {
   Json tests = Json::array();
   for (std::size_t i = 0; i < report.tests.size(); ++i) tests.push_back(test_json(report, i));

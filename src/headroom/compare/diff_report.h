@@ -45,6 +45,9 @@ void answer_diff(View& view, const DiffReport& report);
 
 std::string diff_summary(const DiffReport& report);
 
+/// Names each comparison, with what differs between cases: backend, device, candidate.
+std::vector<std::string> compared_names(const DiffReport& report);
+
 /// Writes the report as JSON, one comparison per line, in pieces because there may be many:
 ///
 ///     {"headroom_diff": {"schema": 1}, "baseline": LABEL,

@@ -314,6 +314,22 @@ std::size_t fewest_rounds(std::size_t comparisons) {
       6, fewest_pairs(kLastTail / static_cast<double>(std::max<std::size_t>(1, comparisons))));
 }
 
+GateOutcome gate_outcome(const Comparison& judged) {
+  if (judged.verdict == Verdict::kFailed) return GateOutcome::kFailed;
+  if (judged.verdict == Verdict::kRegression || has_tail_verdict(judged, Verdict::kRegression))
+    return GateOutcome::kRegressed;
+  return is_undirected(judged) || is_fine(judged) ? GateOutcome::kPassed : GateOutcome::kOpen;
+}
+
+GateOutcome gate_outcome(const RoundComparison& judged) {
+  const Comparison& comparison = judged.comparison;
+  if (comparison.verdict == Verdict::kFailed) return GateOutcome::kFailed;
+  if (comparison.verdict == Verdict::kRegression) return GateOutcome::kRegressed;
+  const bool is_bounded = comparison.ratio && comparison.ratio->interval;
+  return is_bounded && comparison.ratio->interval->high <= 1 + comparison.margin ? GateOutcome::kPassed
+                                                                                 : GateOutcome::kOpen;
+}
+
 GateResult gate_result(std::span<const Comparison> judged, std::size_t missing) {
   GateResult answer;
   answer.missing = missing;
@@ -323,8 +339,8 @@ GateResult gate_result(std::span<const Comparison> judged, std::size_t missing) 
   const auto tails = static_cast<std::size_t>(std::ranges::count_if(
       judged, [](const Comparison& c) { return has_tail_verdict(c, Verdict::kRegression); }));
   const auto undirected = static_cast<std::size_t>(std::ranges::count_if(judged, is_undirected));
-  const auto fine = static_cast<std::size_t>(
-      std::ranges::count_if(judged, [](const Comparison& c) { return is_undirected(c) || is_fine(c); }));
+  const auto fine = static_cast<std::size_t>(std::ranges::count_if(
+      judged, [](const Comparison& c) { return gate_outcome(c) == GateOutcome::kPassed; }));
   if (regressed + failed + tails > 0) {
     answer.exit = ExitCode::kFailure;
     answer.sentence = fmt::format("{} of {} cases regressed", regressed, judged.size());
@@ -359,12 +375,11 @@ GateResult round_gate_result(std::span<const RoundComparison> judged) {
   GateResult answer;
   std::size_t slower = 0, fine = 0, failed = 0;
   for (const RoundComparison& one : judged) {
-    const Comparison& comparison = one.comparison;
-    ++answer.counts[comparison.verdict];
-    const bool is_compared = comparison.ratio && comparison.ratio->interval;
-    failed += comparison.verdict == Verdict::kFailed ? 1 : 0;
-    slower += comparison.verdict == Verdict::kRegression ? 1 : 0;
-    fine += is_compared && comparison.ratio->interval->high <= 1 + comparison.margin ? 1 : 0;
+    ++answer.counts[one.comparison.verdict];
+    const GateOutcome outcome = gate_outcome(one);
+    failed += outcome == GateOutcome::kFailed ? 1 : 0;
+    slower += outcome == GateOutcome::kRegressed ? 1 : 0;
+    fine += outcome == GateOutcome::kPassed ? 1 : 0;
   }
   const std::string margin =
       judged.empty() ? "" : fmt::format("{:g} %", 100 * judged.front().comparison.margin);

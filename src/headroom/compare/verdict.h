@@ -105,6 +105,13 @@ bool is_significant(const Comparison& comparison);
 /// Returns the fewest rounds in which one comparison can be significant.
 std::size_t fewest_rounds(std::size_t comparisons);
 
+/// A gate's answer on one case; kOpen: inconclusive, or not compared.
+enum class GateOutcome { kPassed, kRegressed, kFailed, kOpen };
+/// As gate_result() counts it. A metric of unknown direction passes.
+GateOutcome gate_outcome(const Comparison& judged);
+/// As round_gate_result() counts it: an improvement need not be known, only that it is no regression.
+GateOutcome gate_outcome(const RoundComparison& judged);
+
 struct GateResult {
   ExitCode exit = ExitCode::kSuccess;
   std::map<Verdict, std::size_t> counts;

@@ -23,7 +23,8 @@ namespace headroom {
 // To add a format: define it in formats/NAME.cpp, and name it here and in all_formats().
 Format headroom_json_format(), oss_v3_format(), seed_csv_format(), seed_jsonl_format(), ddp_report_format(),
     nvbench_format(), google_benchmark_format(), hyperfine_format(), pytest_benchmark_format(),
-    llama_bench_format();
+    llama_bench_format(), openmetrics_format(), bmf_format(), smaller_is_better_format(),
+    bigger_is_better_format();
 
 namespace {
 
@@ -137,9 +138,10 @@ void refuse_text_before_json(std::string_view text, const std::string& source) {
 
 std::span<const Format> all_formats() {
   static const std::vector<Format> formats{
-      headroom_json_format(),    oss_v3_format(),      seed_csv_format(),         seed_jsonl_format(),
-      ddp_report_format(),       nvbench_format(),     google_benchmark_format(), hyperfine_format(),
-      pytest_benchmark_format(), llama_bench_format(),
+      headroom_json_format(),     oss_v3_format(),           seed_csv_format(),         seed_jsonl_format(),
+      ddp_report_format(),        nvbench_format(),          google_benchmark_format(), hyperfine_format(),
+      pytest_benchmark_format(),  llama_bench_format(),      openmetrics_format(),      bmf_format(),
+      smaller_is_better_format(), bigger_is_better_format(),
   };
   return formats;
 }

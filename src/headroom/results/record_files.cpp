@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <iterator>
 #include <new>
 #include <set>
@@ -13,6 +15,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/compare/gate_outputs.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
@@ -56,6 +59,26 @@ OperandRecords read_operand(const std::string& operand, const std::string& store
   return found;
 }
 
+std::string export_names(Exported what) {
+  std::vector<std::string> names;
+  for (const GateForm& form : gate_forms()) {
+    if (what != Exported::kResults) names.emplace_back(form.name);
+  }
+  for (const Format& format : all_formats()) {
+    if (what != Exported::kGate && format.write != nullptr) names.emplace_back(format.name);
+  }
+  return join(names, ", ");
+}
+
+/// GitHub shows this file on the page of the run.
+void append_step_summary(const GateReport& report) {
+  const char* path = std::getenv("GITHUB_STEP_SUMMARY");  // NOLINT(concurrency-mt-unsafe)
+  if (path == nullptr || *path == '\0') return;
+  std::ofstream file(path, std::ios::app);
+  file << gate_comment(report) << std::flush;
+  if (!file) throw Error(fmt::format("cannot write the step summary {} (GITHUB_STEP_SUMMARY)", quote(path)));
+}
+
 }  // namespace
 
 RecordFiles::RecordFiles(const std::string& json, const std::string& oss) {
@@ -76,6 +99,31 @@ void RecordFiles::add(const std::string& option, const std::string& path, Write 
   add({option, path, nullptr, std::move(write)});
 }
 
+void RecordFiles::add_exports(const Exports& exports, const GateReporter& report) {
+  for (const auto& [name, path] : exports) {
+    const auto form = std::ranges::find(gate_forms(), name, &GateForm::name);
+    if (form == gate_forms().end()) {
+      const Format& format = format_named(name);
+      if (format.write == nullptr)
+        throw Error("--export " + name + ": cannot write this format, only read it; headroom writes " +
+                    export_names(Exported::kResults));
+      // Some formats cannot represent an empty result.
+      add("--export " + name, path, format, true);
+      continue;
+    }
+    if (!report)
+      throw Error("--export " + name +
+                  " writes the answer of a gate: give --gate, too, to headroom ab or diff");
+    add({"--export " + name, path, nullptr,
+         [form, report](const std::string& file, const std::vector<Record>& records) {
+           const GateReport answer = report(records);
+           write_file_atomically(file, form->write(answer));
+           if (form->name == std::string_view("github")) append_step_summary(answer);
+         },
+         true});
+  }
+}
+
 void RecordFiles::add(File file) {
   if (file.path.empty()) return;
   const std::string given = std::exchange(file.path, file.path == "-" ? kStdoutDevice : file.path);
@@ -86,14 +134,14 @@ void RecordFiles::add(File file) {
                             quote(given)));
   }
   require_writable(file.path);
+  file.once = file.once || file.path == kStdoutDevice || (file.format != nullptr && file.format->appends);
   files_.push_back(std::move(file));
 }
 
 void RecordFiles::write(const std::vector<Record>& records, bool is_last) const {
   std::vector<std::function<void()>> writes;
   for (const File& file : files_) {
-    const bool once = file.path == kStdoutDevice || (file.format != nullptr && file.format->appends);
-    if (is_last || !once) writes.emplace_back([&] { file.write(file.path, records); });
+    if (is_last || !file.once) writes.emplace_back([&] { file.write(file.path, records); });
   }
   run_writes(writes);
 }
@@ -183,6 +231,15 @@ void declare_record_files(OptionTable& table, std::string& json, std::string& os
   table.add_option("--oss", oss, "write PyTorch OSS benchmark database records, schema v3")
       .completed_by(Completes::kFile);
   table.add_no_follow();
+}
+
+void declare_exports(OptionTable& table, Exports& exports, Exported what) {
+  table
+      .add_option(
+          "--export", exports,
+          fmt::format("write FILE ('-': standard output) as FORMAT: {}; may be repeated", export_names(what)))
+      .type_name("FORMAT FILE")
+      .repeated();
 }
 
 void declare_store(OptionTable& table, std::string& store, bool& no_store) {

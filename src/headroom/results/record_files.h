@@ -4,15 +4,26 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headroom/console/completion.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record.h"
 
+namespace headroom {
+
+struct GateReport;
+
+}  // namespace headroom
+
 namespace headroom::cli {
 
 class RunJournal;
+
+/// Formats and files.
+using Exports = std::vector<std::pair<std::string, std::string>>;
+using GateReporter = std::function<GateReport(const std::vector<Record>&)>;
 
 /// The files of results that a command writes.
 class RecordFiles {
@@ -27,6 +38,9 @@ class RecordFiles {
   void add(const std::string& option, const std::string& path, const Format& format,
            bool needs_samples = false);
   void add(const std::string& option, const std::string& path, Write write);
+  /// Adds the files of --export: results, or with `report` the answer of a gate (gate_forms()), at the end
+  /// only. Throws Error as add(), and for an unknown format.
+  void add_exports(const Exports& exports, const GateReporter& report = nullptr);
 
   /// Rewrites the files, except standard output and those of appending formats.
   void write_partial(const std::vector<Record>& records) const { write(records, false); }
@@ -39,6 +53,7 @@ class RecordFiles {
     std::string option, path;
     const Format* format;  ///< or null
     Write write;
+    bool once = false;  ///< at the end
   };
 
   void add(File file);
@@ -69,6 +84,9 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
 class OptionTable;
 
 void declare_record_files(OptionTable& table, std::string& json, std::string& oss);
+
+enum class Exported { kResults, kGate, kBoth };
+void declare_exports(OptionTable& table, Exports& exports, Exported what);
 
 void declare_store(OptionTable& table, std::string& store, bool& no_store);
 
