@@ -25,6 +25,7 @@
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/command/command_causes.h"
 #include "headroom/command/command_line.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
@@ -64,6 +65,9 @@ struct CommandOptions {
   double margin = 0.01;
   bool is_gate = false;  ///< --gate: `margin` is its margin
   CommitOptions commits;
+  std::string count;                   ///< "instructions" (by the hardware if it can), "callgrind", or empty
+  std::optional<double> count_margin;  ///< --gate-count
+  bool asks_why = false;
   std::string json, oss;
   Exports exports;
   std::string store;  ///< history to append to, or empty
@@ -78,6 +82,8 @@ constexpr ConstantHelp kComparingExamples[] = {
     {"headroom ab 'cc -O2 x.c' 'cc -O3 x.c' --json result.json --export hyperfine hyperfine.json", ""},
     {"headroom ab --git main --build 'cmake --build build' --gate 3% ./build/bench",
      "this branch against where it left main; exit 1 if slower by more than 3 %"},
+    {"headroom ab --count instructions --gate-count 0.1% ./old ./new",
+     "instructions, too, for changes that the clock cannot tell"},
     {"headroom ab --runner old/mine --runner new/mine gemv",
      "two builds of a runner, as headroom run has it"},
 };
@@ -138,7 +144,7 @@ struct RawCommandOptions {
   std::vector<std::string> steps;
   std::string reference;
   StopOptions stop;
-  std::string shell = "none", margin, gate, timeout;
+  std::string shell = "none", margin, gate, gate_count, timeout;
   std::size_t min_rounds = 0, max_rounds = 0;  ///< 0: not given
   bool quick = false, no_store = false;
 };
@@ -190,6 +196,20 @@ void declare_gate(OptionTable& table, RawCommandOptions& raw, CommandOptions& op
                    "exit 1 if a command is slower than the first by more than this, 3 if the time did not "
                    "suffice to tell: 3%");
   declare_commits(table, options.commits, "the command");
+}
+
+void declare_causes(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+  table
+      .add_option("--count", options.count,
+                  "compare instructions, too: those of the runs if the hardware counts them, else of one run "
+                  "under valgrind's callgrind")
+      .one_of({"instructions", "callgrind"});
+  table
+      .add_option("--gate-count", raw.gate_count,
+                  "exit 1 if a command takes more instructions than the first by more than this: 0.1%")
+      .type_name("PERCENT");
+  table.add_flag("--why", options.asks_why,
+                 "sample commands that are slower than the first by perf, and name the functions");
 }
 
 void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOptions& options, bool compares) {
@@ -364,6 +384,10 @@ void apply_raw_options(const RawCommandOptions& raw, CommandOptions& options) {
     options.margin = with_context("--gate", [&] { return parse_margin(raw.gate); });
     options.is_gate = true;
   }
+  if (!raw.gate_count.empty()) {
+    options.count_margin = with_context("--gate-count", [&] { return parse_margin(raw.gate_count); });
+    if (options.count.empty()) options.count = kInstructions;
+  }
   if (!raw.timeout.empty()) {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));
     if (options.timeout.count() <= 0) throw Error("--timeout must be above 0, for example 30s");
@@ -382,6 +406,19 @@ void check_commands(const CommandOptions& options, bool compares) {
         "nothing to compare: give two commands, one and values of a parameter (-L n 1,2), or one and commits "
         "(--git main); headroom time measures a single command");
   }
+}
+
+bool needs_callgrind(const CommandOptions& options, const ChildCounters& counters) {
+  return !options.count.empty() && (options.count != kInstructions || !counters.counts(kInstructions));
+}
+
+void require_valgrind(const CommandOptions& options) {
+  if (options.count.empty()) return;
+  const ChildCounters counters;
+  if (!needs_callgrind(options, counters) || find_program("valgrind")) return;
+  throw Error(fmt::format(
+      "--count: valgrind is not in PATH{}; install it (Debian, Ubuntu: apt install valgrind)",
+      counters.absence().empty() ? "" : ", and the hardware does not count: " + counters.absence()));
 }
 
 struct GivenCommand {
@@ -539,6 +576,7 @@ std::shared_ptr<const Environment> environment_of(const char* command, const Arg
   environment.extra_info[kMarginKey] = fmt::format("{}", options.margin);
   environment.extra_info["shell"] = options.shell.empty() ? "none" : join(options.shell, " ");
   environment.extra_info["env_random"] = options.random_environment ? "true" : "false";
+  if (!options.count.empty()) environment.extra_info["count"] = options.count;
   InstrumentOptions& shown = environment.options;
   shown.margin = options.margin;
   shown.counters = CounterScope::kAll;
@@ -581,6 +619,13 @@ std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& opt
   return groups;
 }
 
+ExitCode graver(ExitCode a, ExitCode b) {
+  for (const ExitCode code : {ExitCode::kError, ExitCode::kFailure, ExitCode::kInconclusive}) {
+    if (a == code || b == code) return code;
+  }
+  return ExitCode::kSuccess;
+}
+
 class CommandMeasurement final : public Measurement {
  public:
   CommandMeasurement(std::vector<std::vector<PlannedCommand>> groups, const char* command,
@@ -613,24 +658,68 @@ class CommandMeasurement final : public Measurement {
       std::vector<Record> finished = command_records(result, environment_);
       note_busy(finished, load);
       quota.note(finished);
+      if (interrupts == 0) add_causes(finished, groups_[group], show);
       add(finished);
     }
   }
 
-  ExitCode verdict() override {
-    const ExitCode measured = Measurement::verdict();
-    if (!options_.is_gate || measured == ExitCode::kFailure) return measured;
-    const GateResult answer = gate().result;
-    print_message("gate: {}", answer.sentence);
-    return answer.exit;
+  void add_causes(std::vector<Record>& finished, const std::vector<PlannedCommand>& group,
+                  const std::function<void(Progress)>& show) {
+    const RunAgain run_again = [&](std::vector<PlannedCommand> commands, std::uint32_t rounds,
+                                   std::function<void(const GroupResult&)> on_round) {
+      CommandRoundSettings settings = round_settings();
+      settings.stop = StopRule{};
+      settings.stop.min_samples = settings.stop.max_samples = settings.min_rounds = rounds;
+      settings.stop.min_time_ns = 0;
+      settings.stop.max_time_ns = 24 * 3600 * kNsPerSecond;
+      settings.exact_rounds = true;
+      settings.is_gate = false;
+      settings.margin = 0;
+      settings.random_environment = false;
+      settings.on_round = std::move(on_round);
+      ChildCounters none(std::span<const CounterEvent>{});
+      return CommandRounds(std::move(commands), std::move(settings), none, show).run();
+    };
+    const bool counts = needs_callgrind(options_, counters_);
+    if (counts) count_by_callgrind(finished, group, run_again);
+    if (!options_.asks_why || counts) return;
+    std::vector<std::size_t> slower;
+    for (const RoundComparison& one : judged_commands(finished)) {
+      if (one.comparison.verdict != Verdict::kRegression) continue;
+      const std::span<const Record> before(finished.data(), one.comparison.test);
+      slower.push_back(static_cast<std::size_t>(std::ranges::count_if(
+          before, [](const Record& record) { return record.metric.name == "latency"; })));
+    }
+    if (!slower.empty()) sample_by_perf(finished, group, slower, run_again);
   }
 
-  GateReport gate() const {
+  ExitCode verdict() override {
+    ExitCode code = Measurement::verdict();
+    if (code == ExitCode::kFailure) return code;
+    if (options_.is_gate) {
+      const GateResult answer = gate().result;
+      print_message("gate: {}", answer.sentence);
+      code = answer.exit;
+    }
+    if (options_.count_margin) {
+      const GateResult answer = count_gate_result(records(), gated(), *options_.count_margin);
+      print_message("gate of instructions: {}", answer.sentence);
+      code = graver(code, answer.exit);
+    }
+    return code;
+  }
+
+  std::vector<RoundComparison> gated() const {
     std::vector<RoundComparison> judged = judged_commands(records());
     if (options_.commits.each) {  // only the end of the branch is gated
       std::erase_if(judged,
                     [&](const RoundComparison& one) { return !is_of_last_commit(*one.comparison.test); });
     }
+    return judged;
+  }
+
+  GateReport gate() const {
+    const std::vector<RoundComparison> judged = gated();
     GateReport report{groups_.front().front().title,
                       groups_.back().back().title,
                       round_gate_result(judged),
@@ -643,7 +732,7 @@ class CommandMeasurement final : public Measurement {
 
   /// Of commits the same from commit to commit, so that a CI system knows it again.
   std::string gated_name(const Comparison& comparison) const {
-    if (options_.git.empty())
+    if (options_.commits.range.empty())
       return title_of(*comparison.test) + " against " + title_of(*comparison.baseline);
     Record named;
     named.model.name = comparison.test->model.name;
@@ -696,7 +785,10 @@ OptionTable command_table(Arguments& arguments, bool compares) {
   auto& options = table.own<CommandOptions>();
   auto& raw = table.own<RawCommandOptions>();
   declare_commands(table, raw, options, compares);
-  if (compares) declare_gate(table, raw, options);
+  if (compares) {
+    declare_gate(table, raw, options);
+    declare_causes(table, raw, options);
+  }
   declare_measuring(table, raw, options, compares);
   declare_output(table, raw, options, compares);
   table.foreign(kHyperfineOptions);
@@ -704,6 +796,7 @@ OptionTable command_table(Arguments& arguments, bool compares) {
   table.finish([&options, &raw, all, compares] {
     apply_raw_options(raw, options);
     check_commands(options, compares);
+    require_valgrind(options);
     files_of(options, [](const auto&) { return GateReport(); });  // before commits are built
     return CommandMeasurement(plan_commands(options), compares ? "ab" : "time", all, options).run();
   });

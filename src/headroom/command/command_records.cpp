@@ -11,6 +11,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/command/command_causes.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/record/disturbance.h"
@@ -41,6 +42,9 @@ constexpr std::array<ColumnMetric, 8> kMetrics{{{"user_time", "s", kUserTime},
                                                 {"context_switches", "1", kContextSwitches},
                                                 {"involuntary_switches", "1", kInvoluntarySwitches},
                                                 {"exit_code", "1", kExitCode, true}}};
+
+constexpr std::size_t kMaxFunctionName = 60;
+constexpr double kLeastShownShare = 5e-5;
 
 /// Empty if a reading lacks the column.
 std::vector<double> values_of(const Track& track, std::size_t column) {
@@ -237,6 +241,80 @@ std::string ratio_line(const Comparison& comparison) {
                      verdict_text(comparison));
 }
 
+std::string function_list(const NumberMap& shares, int digits) {
+  std::vector<std::pair<std::string, double>> functions(shares.begin(), shares.end());
+  std::ranges::stable_sort(functions, std::greater(), [](const auto& one) { return std::abs(one.second); });
+  std::vector<std::string> parts;
+  for (const auto& [function, share] : functions) {
+    if (std::abs(share) >= kLeastShownShare)
+      parts.push_back(
+          fmt::format("{} ({:+.{}f} %)", abridged(function, kMaxFunctionName), 100 * share, digits));
+  }
+  return join(parts, ", ");
+}
+
+bool is_by_callgrind(const Record& instructions) {
+  return instructions.metric.extra_info.contains(kCountedBy);
+}
+
+/// Whether the processor has AVX-512 and the one that counted did not.
+bool lacked_avx512(const Record& instructions) {
+  const auto counted = instructions.metric.extra_info.find(kCountedIsa);
+  if (counted == instructions.metric.extra_info.end() || contains(counted->second, "avx512")) return false;
+  if (!instructions.environment || instructions.environment->machines.empty()) return false;
+  const auto& machine = instructions.environment->machines.front().extra_info;
+  const auto isa = machine.find("isa");
+  return isa != machine.end() && contains(isa->second, "avx512");
+}
+
+/// Hardware counters always count: their ratio is shown if --count asks for it.
+bool is_count_asked(const Record& instructions) {
+  return is_by_callgrind(instructions) ||
+         (instructions.environment && instructions.environment->extra_info.contains("count"));
+}
+
+/// "instructions: +0.52 % (counted once each by callgrind, without AVX-512), most in f (+0.48 %)".
+std::string count_line(std::span<const Record> records, const Comparison& comparison) {
+  const Record* before = metric_of(records, *comparison.baseline, kInstructions);
+  const Record* after = metric_of(records, *comparison.test, kInstructions);
+  if (before == nullptr || after == nullptr || !is_count_asked(*after)) return "";
+  const auto ratio = count_ratio(*before, *after);
+  if (!ratio) return "";
+  std::string source = "counted in each run";
+  double noise = 0;
+  if (is_by_callgrind(*after)) {
+    source =
+        fmt::format("counted once each by callgrind{}", lacked_avx512(*after) ? ", without AVX-512" : "");
+    noise = ratio->interval->high - ratio->ratio;
+    if (noise > kLeastCountChange)
+      source += fmt::format("; {:.2f} % between two counts of the first command", 100 * noise);
+  } else if (ratio->interval) {
+    source += fmt::format("; 95 % interval {:+.2f} to {:+.2f} %", 100 * (ratio->interval->low - 1),
+                          100 * (ratio->interval->high - 1));
+  }
+  const double change = ratio->ratio - 1;
+  const bool is_undecided =
+      comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
+  std::string line = is_undecided ? "time: inconclusive; instructions: " : "instructions: ";
+  if (std::abs(change) <= std::max(noise, kLeastCountChange)) {
+    line += fmt::format("the same within {:g} % ({})", std::max(0.01, std::ceil(noise * 1e4) / 100), source);
+  } else {
+    line += fmt::format("{:+.2f} % ({})", 100 * change, source);
+  }
+  const std::string functions = function_list(after->metric.numbers, 2);
+  return functions.empty() ? line : line + ", most in " + functions;
+}
+
+/// "CPU time by function, of all of A: f (+3.1 %) (perf, 2040 and 2100 samples)".
+std::string why_line(const Comparison& comparison) {
+  const auto source = comparison.test->metric.extra_info.find(kSampledBy);
+  if (source == comparison.test->metric.extra_info.end()) return "";
+  const std::string functions = function_list(comparison.test->metric.numbers, 1);
+  if (functions.empty()) return fmt::format("no function stands out in CPU time ({})", source->second);
+  return fmt::format("CPU time by function, of that of {}: {} ({})", title_of(*comparison.baseline),
+                     functions, source->second);
+}
+
 std::string counter_line(const CommandRow& row) {
   constexpr std::array<std::pair<const char*, const char*>, 4> kCounters{
       {{"instructions", "instructions"},
@@ -249,13 +327,17 @@ std::string counter_line(const CommandRow& row) {
   }
   if (parts.empty()) return "";
   const auto instructions = row.value("instructions"), cycles = row.value("cycles");
-  if (instructions && cycles && *cycles > 0) {
+  const auto counted = row.metrics.find(kInstructions);
+  if (counted != row.metrics.end() && is_by_callgrind(*counted->second)) {
+    parts[0] += " (callgrind)";
+  } else if (instructions && cycles && *cycles > 0) {
     parts[1] += fmt::format(" ({} instructions per cycle)", format_number(*instructions / *cycles));
   }
   return "    " + join(parts, ", ");
 }
 
-void add_row(Table& table, const CommandRow& row, std::span<const Comparison> comparisons) {
+void add_row(Table& table, const CommandRow& row, std::span<const Record> records,
+             std::span<const Comparison> comparisons) {
   const Record& record = *row.latency;
   if (record.outcome.kind != Outcome::Kind::kMeasured) {
     table.row({title_of(record), record.outcome.kind == Outcome::Kind::kSkipped ? "skipped" : "failed"})
@@ -271,6 +353,9 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
   const std::string modes = modes_text(record);
   if (const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared); !ratio.empty()) {
     table.line("    " + ratio).tone(0, verdict_tone(*compared));
+    for (const std::string& line : {count_line(records, *compared), why_line(*compared)}) {
+      if (!line.empty()) table.line("    " + line);
+    }
   }
   for (const std::string& line : {modes.empty() ? "" : "    " + modes, counter_line(row)}) {
     if (!line.empty()) table.line(line);
@@ -279,11 +364,15 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
 
 constexpr std::size_t kMaxListedComparisons = 3;
 
-void answer_comparisons(View& view, std::span<const Comparison> comparisons) {
+void answer_comparisons(View& view, std::span<const Record> records,
+                        std::span<const Comparison> comparisons) {
   if (comparisons.size() <= kMaxListedComparisons) {
     for (const Comparison& one : comparisons) {
       const std::string ratio = ratio_line(one);
       if (!ratio.empty()) view.answer(title_of(*one.test) + ": " + ratio, verdict_tone(one));
+      for (const std::string& line : {count_line(records, one), why_line(one)}) {
+        if (!line.empty()) view.answer(title_of(*one.test) + ": " + line);
+      }
     }
     return;
   }
@@ -353,7 +442,7 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
                   .right({"faults", "switches"})
                   .priority(Priority::kNormal)
                   .left({"flags"}));
-  for (const CommandRow& row : command_rows(records)) add_row(table, row, comparisons);
+  for (const CommandRow& row : command_rows(records)) add_row(table, row, records, comparisons);
   return table;
 }
 
@@ -368,6 +457,13 @@ std::string command_legend(const std::vector<Record>& records) {
       const bool is_marked = std::ranges::find(kMarked, note.kind) != kMarked.end();
       if (!is_marked) notes += "  " + title_of(*row.latency) + ": " + sentence(note) + "\n";
     }
+  }
+  const auto counted = std::ranges::find_if(records, is_by_callgrind);
+  if (counted != records.end()) {
+    notes += fmt::format("  instructions: callgrind's counts of one run{}; a count is not a time\n",
+                         lacked_avx512(*counted)
+                             ? " on a processor without AVX-512, where a program may choose other code"
+                             : "");
   }
   return flags_legend(marks) + notes;
 }
@@ -390,7 +486,7 @@ View command_view(const std::vector<Record>& records, std::span<const Comparison
                             commands == 1 ? " was" : "s were", title_of(*failed), failed->outcome.reason),
                 Tone::kBad);
   }
-  answer_comparisons(view, comparisons);
+  answer_comparisons(view, records, comparisons);
   if (comparisons.empty()) answer_times(view, measured);
   answer_doubts(view, measured, "commands");
   // Ratios in the answer are not repeated.

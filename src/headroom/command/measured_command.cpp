@@ -219,6 +219,13 @@ std::span<const CounterEvent> hardware_events() {
 ChildCounters::ChildCounters(std::span<const CounterEvent> events)
     : events_(countable_events(linux_counters(), events)), counters_(events.size()) {}
 
+bool ChildCounters::counts(std::string_view event) const {
+  for (std::size_t i = 0; i < events_.events.size(); ++i) {
+    if (events_.events[i].name == event) return events_.available[i];
+  }
+  return false;
+}
+
 void ChildCounters::start() {
   // A parent's events may move to its child and end with it.
   for (std::size_t i = 0; i < counters_.size(); ++i) {

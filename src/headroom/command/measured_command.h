@@ -77,6 +77,7 @@ class ChildCounters {
   explicit ChildCounters(std::span<const CounterEvent> events = hardware_events());
 
   bool any() const { return events_.any(); }
+  bool counts(std::string_view event) const;
   bool of_user_space() const { return events_.user_space; }
   /// Why the first uncounted event does not count, or empty.
   const std::string& absence() const { return events_.absence; }

@@ -95,6 +95,16 @@ bool settle_outcomes(Comparison& result) {
   return result.problem.empty();
 }
 
+/// Libraries and layout change counts by percents between machines and builds of the system.
+bool settle_counts(Comparison& result) {
+  const Record &before = *result.baseline, &after = *result.test;
+  const bool are_counts =
+      before.metric.extra_info.contains(kCountedBy) || after.metric.extra_info.contains(kCountedBy);
+  if (are_counts && !same_session(before, after))
+    result.problem = "counted apart: only counts of one call of headroom ab compare";
+  return result.problem.empty();
+}
+
 bool settle_units(Comparison& result) {
   const std::string& from = result.test->metric.unit;
   result.unit = result.baseline->metric.unit;
@@ -236,6 +246,7 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   if (!settle_outcomes(result) || !settled) return result;
   result.baseline_value = baseline.metric.value;
   result.test_value = test.metric.value * result.test_factor;
+  if (!settle_counts(result)) return result;
   if (sample_count(baseline) == 0 || sample_count(test) == 0) {
     compare_numbers(result);
     return result;

@@ -18,6 +18,10 @@ namespace headroom {
 /// Returns 1000 from "ms" to "us"; nothing for different quantities.
 std::optional<double> unit_factor(std::string_view from, std::string_view to);
 
+/// In extra_info of a metric: the program that counted it ("callgrind"). Such counts are compared within a
+/// run only, as libraries and layout change them by percents.
+inline constexpr const char* kCountedBy = "counted_by";
+
 /// Only judge() makes claims.
 enum class Verdict {
   kImprovement,  ///< whole interval beyond the margin

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headroom/command/command_rounds.h"
+#include "headroom/compare/verdict.h"
+#include "headroom/record/metrics.h"
+#include "headroom/record/record.h"
+#include "headroom/stats/compare.h"
+
+namespace headroom {
+
+/// In extra_info of records of instructions beside kCountedBy: the instruction sets of valgrind's processor.
+inline constexpr const char* kCountedIsa = "isa";
+/// In extra_info of a latency with functions: "perf, cpu-clock, 2040 and 2100 samples".
+inline constexpr const char* kSampledBy = "sampled_by";
+/// The smallest difference of counts that is shown.
+inline constexpr double kLeastCountChange = 1e-4;
+
+/// Runs commands once more, with their hooks, for a number of rounds and without a random environment. Calls
+/// the last argument after each round.
+using RunAgain = std::function<GroupResult(std::vector<PlannedCommand>, std::uint32_t,
+                                           std::function<void(const GroupResult&)>)>;
+
+/// Runs the commands of a group under callgrind, the first one twice, at fixed addresses. Adds a record of
+/// instructions for each, in place of those of hardware counters; its metric.numbers are the functions with
+/// the largest differences to the first command, as shares of that one's instructions. If a command cannot be
+/// counted, the reason is a note of its latency. `records` are those of command_records().
+void count_by_callgrind(std::vector<Record>& records, const std::vector<PlannedCommand>& group,
+                        const RunAgain& run);
+
+/// Samples the first and the given other commands by perf. Adds to the metric.numbers of their latencies the
+/// functions with the largest differences, as shares of the first command's time on CPUs, else a note.
+void sample_by_perf(std::vector<Record>& records, const std::vector<PlannedCommand>& group,
+                    std::span<const std::size_t> others, const RunAgain& run);
+
+/// The record of another metric of a command; nullptr if absent. `latency` is an element of `records`.
+const Record* metric_of(std::span<const Record> records, const Record& latency, std::string_view metric);
+
+/// The ratio of instructions counted in one call; nothing for different sources. The interval of callgrind's
+/// counts is the difference between both counts of the baseline.
+std::optional<RatioEstimate> count_ratio(const Record& baseline, const Record& test);
+
+/// As round_gate_result(), by instructions; kError if one could not be counted.
+GateResult count_gate_result(std::span<const Record> records, std::span<const RoundComparison> judged,
+                             double margin);
+
+}  // namespace headroom
