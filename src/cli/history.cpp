@@ -447,8 +447,7 @@ OptionTable history_gate_options() {
   table.details(
       {"exit codes: 0 none became worse, 1 one did or drifts for the worse, 2 error, 3 all series are too "
        "short"});
-  table
-      .add_option("CASE", options.words, "only series whose name, metric, unit and machine have these words")
+  table.add_option("CASE", options.words, "only series whose name, metric, unit and machine have these words")
       .take_all();
   table.add_option("--last", newest, "number of last values of a series that count (default 10)")
       .range(1, std::int64_t{1} << 40);
@@ -488,8 +487,8 @@ OptionTable history_views_options() {
     for (const SeriesAnalysis& analysis : analyse_all(*store, all, options, false)) {
       for (std::size_t i = 1; i < analysis.segments.size(); ++i) {
         const SeriesSegment& segment = analysis.segments[i];
-        changes.push_back({analysis.series.id, analysis.values[segment.first].run, segment.ratio,
-                           segment.ratio_interval});
+        changes.push_back(
+            {analysis.series.id, analysis.values[segment.first].run, segment.ratio, segment.ratio_interval});
       }
     }
     store->write_views(changes);
@@ -532,7 +531,7 @@ ExitCode import_files(const std::string& place, const ImportOptions& options, bo
   // Read all before storing any: an error in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
-    auto read = with_memory_limit(max_memory, operand, [&] { return results_of(operand, from); });
+    auto read = with_memory_limit(max_memory, operand, [&] { return results_of(operand, options.from); });
     for (FileResults& file : read) append_runs(std::move(file), machine, runs);
   }
   if (runs.empty()) throw Error("no result in " + join(files, ", "));
@@ -653,13 +652,11 @@ OptionTable history_repair_options() {
 }  // namespace
 
 OptionTable history_options(Arguments& arguments) {
-  constexpr std::pair<const char*, OptionTable (*)()> kActions[] = {{"export", history_export_options},
-                                                                    {"gate", history_gate_options},
-                                                                    {"import", history_import_options},
-                                                                    {"prune", history_prune_options},
-                                                                    {"repair", history_repair_options},
-                                                                    {"verify", history_verify_options},
-                                                                    {"views", history_views_options}};
+  constexpr std::pair<const char*, OptionTable (*)()> kActions[] = {
+      {"export", history_export_options}, {"gate", history_gate_options},
+      {"import", history_import_options}, {"prune", history_prune_options},
+      {"repair", history_repair_options}, {"verify", history_verify_options},
+      {"views", history_views_options}};
   for (const auto& [name, options] : kActions) {
     if (arguments.empty() || arguments.front() != name) continue;
     arguments.erase(arguments.begin());

@@ -260,11 +260,20 @@ class HistoryServerTest(CommandLineTest):
             self.assertEqual(served.interrupt()[0], 0)
 
     def fill(self, machine):
+        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
         self.make_folder("runs")
         fill(self.folder / "runs", URL, fingerprint=machine)
 
     def views(self, *more):
         return self.assert_exit(headroom("history", "views", *more, "--store", URL, env=self.environment), 0, "schema headroom_views")
+
+    def test_a_run_that_several_import_at_once_is_added_once(self):
+        self.assert_exit(self.measure(URL), 0)
+        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
+        file = run_file(self.folder, 1, [record(f"case{i}", 1) for i in range(50)], "of many")
+        imports = [self.start("history", "import", file, "--store", URL, env=self.environment) for _ in range(8)]
+        outputs = [self.assert_ends(process, 0).stdout for process in imports]
+        self.assertEqual(sorted(output.split(" added")[0] for output in outputs), ["0 runs"] * 7 + ["1 run"])
 
     def test_views_tell_values_intervals_and_changes(self):
         self.fill("of views")
@@ -286,6 +295,9 @@ class HistoryServerTest(CommandLineTest):
             [(values, with_interval)] = session.execute("SELECT count(*), count(*) FILTER (WHERE low < value AND value < high) "
                                                         "FROM headroom_views.results WHERE machine = 'of views' AND unit = 'us'")
             self.assertEqual((values, with_interval), ("80", "80"))
+            self.assert_exit(headroom("history", "prune", "--keep", "5", "--store", URL, env=self.environment), 0, "results removed")
+            self.assertEqual(session.execute("SELECT (SELECT count(*) FROM headroom_views.results WHERE machine = 'of views'), count(*) "
+                                             "FROM headroom_views.changes"), [("10", "0")])
 
     def test_views_are_not_written_into_tables_of_another_role(self):
         self.assert_exit(self.measure(URL), 0)
@@ -322,9 +334,8 @@ class HistoryServerTest(CommandLineTest):
             for rows in found:
                 self.assertIsInstance(rows, list, rows)
                 self.assertTrue(rows)
-            [(annotation,)] = session.execute(
-                filled_in(dashboard["annotations"]["list"][0]["target"]["rawSql"].replace("SELECT time, ", "SELECT ").replace(", machine AS tags", ""),
-                          case=[value for _, value in cases]))
+            sql = filled_in(dashboard["annotations"]["list"][0]["target"]["rawSql"], case=[value for _, value in cases])
+            [(annotation,)] = session.execute(f"SELECT text FROM ({sql}) shown")
             self.assertRegex(annotation, r"^gemv D=64 native cpu 2t latency 20\.\d % worse at run \d+, commit bbbbbbbbbbbb$")
             # Nothing chosen: Grafana sends an empty text.
             for sql in queries(dashboard):
@@ -345,7 +356,9 @@ class HistoryServerTest(CommandLineTest):
 
         before = self.runs()
         with Lock():
+            self.environment["HEADROOM_STORE_TIMEOUT"] = f"{SECONDS}s"
             self.assert_exit(self.measure(ci), 2)
+        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
         self.assert_exit(self.measure(ci), 0)
         self.assertEqual((len(self.runs() - before), self.outbox()), (2, []))
         file = run_file(self.folder, 70, [record("gemv", 12), record("new", 1)], "of roles")

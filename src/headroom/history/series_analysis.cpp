@@ -563,7 +563,8 @@ View series_view(const SeriesAnalysis& analysis) {
   std::string calls;
   for (const SeriesSegment& segment : analysis.segments) {
     if (!segment.bisect.empty())
-      calls += fmt::format("find the commit of @{}: {}\n", analysis.values[segment.first].run, segment.bisect);
+      calls +=
+          fmt::format("find the commit of @{}: {}\n", analysis.values[segment.first].run, segment.bisect);
   }
   view.drawing(calls);
   for (const SpreadChange& spread : analysis.spreads) {

@@ -585,10 +585,10 @@ void Store::write_views(const std::vector<StoredChange>& changes) {
   database_->execute("DELETE FROM headroom_views.change_points");
   for (const StoredChange& change : changes) {
     const auto& [series, run, ratio, interval] = change;
-    database_->execute("INSERT INTO headroom_views.change_points VALUES ($1, $2, $3, $4, $5)",
-                       {series, run, ratio ? SqlValue(*ratio) : SqlValue(),
-                        interval ? SqlValue(interval->low) : SqlValue(),
-                        interval ? SqlValue(interval->high) : SqlValue()});
+    database_->execute(
+        "INSERT INTO headroom_views.change_points VALUES ($1, $2, $3, $4, $5)",
+        {series, run, ratio ? SqlValue(*ratio) : SqlValue(), interval ? SqlValue(interval->low) : SqlValue(),
+         interval ? SqlValue(interval->high) : SqlValue()});
   }
   transaction.commit();
 }
