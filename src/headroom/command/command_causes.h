@@ -44,7 +44,8 @@ void sample_by_perf(std::vector<Record>& records, const std::vector<PlannedComma
 const Record* metric_of(std::span<const Record> records, const Record& latency, std::string_view metric);
 
 /// The ratio of instructions counted in one call; nothing for different sources. The interval of callgrind's
-/// counts is the difference between both counts of the baseline.
+/// counts is a 95 % prediction interval from both counts of the baseline: a point if the program is
+/// deterministic.
 std::optional<RatioEstimate> count_ratio(const Record& baseline, const Record& test);
 
 /// As round_gate_result(), by instructions; kError if one could not be counted.

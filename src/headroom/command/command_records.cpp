@@ -287,7 +287,7 @@ std::string count_line(std::span<const Record> records, const Comparison& compar
         fmt::format("counted once each by callgrind{}", lacked_avx512(*after) ? ", without AVX-512" : "");
     noise = ratio->interval->high - ratio->ratio;
     if (noise > kLeastCountChange)
-      source += fmt::format("; {:.2f} % between two counts of the first command", 100 * noise);
+      source += fmt::format("; counts of the first command vary by ±{:.2f} %", 100 * noise);
   } else if (ratio->interval) {
     source += fmt::format("; 95 % interval {:+.2f} to {:+.2f} %", 100 * (ratio->interval->low - 1),
                           100 * (ratio->interval->high - 1));
@@ -296,11 +296,10 @@ std::string count_line(std::span<const Record> records, const Comparison& compar
   const bool is_undecided =
       comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
   std::string line = is_undecided ? "time: inconclusive; instructions: " : "instructions: ";
-  if (std::abs(change) <= std::max(noise, kLeastCountChange)) {
-    line += fmt::format("the same within {:g} % ({})", std::max(0.01, std::ceil(noise * 1e4) / 100), source);
-  } else {
-    line += fmt::format("{:+.2f} % ({})", 100 * change, source);
-  }
+  if (std::abs(change) <= std::max(noise, kLeastCountChange))
+    return line +
+           fmt::format("the same within {:.2f} % ({})", 100 * std::max(noise, kLeastCountChange), source);
+  line += fmt::format("{:+.2f} % ({})", 100 * change, source);
   const std::string functions = function_list(after->metric.numbers, 2);
   return functions.empty() ? line : line + ", most in " + functions;
 }
