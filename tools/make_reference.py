@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
-COMMANDS = ("run", "time", "cache", "ddp", "ddp --collectives", "dispatch", "machine", "ab", "diff", "show", "trace", "trace diff",
+COMMANDS = ("run", "time", "cache", "ddp", "ddp --collectives", "dispatch", "machine", "ab", "bisect", "diff", "show", "trace", "trace diff",
             "trace merge", "trace convert", "history", "history export", "history gate", "history import", "history prune",
             "history verify", "history repair", "history views", "report", "serve", "roofline", "completion")
 HEAD = """# Commands

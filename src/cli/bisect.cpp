@@ -320,7 +320,8 @@ class Search final : public Measurement {
   void answer_change(View& view) const {
     const char* kind = search_->ratio() > 1 ? "slower" : "faster";
     const Bisection::Range found = is_named() ? search_->likeliest() : search_->range(options_.confidence);
-    const std::string share = "probability " + format_percent(std::floor(found.share * 1000) / 1000);
+    const std::string share = found.share >= 0.999 ? "probability over 99.9 %"
+                                                   : fmt::format("probability {:.1f} %", 100 * found.share);
     if (found.begin == found.end) {
       view.answer(fmt::format("first {} version: {} ({})", kind, versions_[found.end].title, share),
                   Tone::kBold);

@@ -624,7 +624,7 @@ std::string phase_metric(const char* phase, const MetricSource& metric) {
 }
 
 std::vector<Record> cache_records(const CacheRequest& request, const CacheRun& run,
-                                  std::shared_ptr<const Environment> environment) {
+                                  const std::shared_ptr<const Environment>& environment) {
   auto shown = environment ? std::make_shared<Environment>(*environment) : std::make_shared<Environment>();
   shown->options.cache_run = cache_run_json(request, run);
   const RecordMaker maker(request, run, std::move(shown));

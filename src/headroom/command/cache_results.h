@@ -67,7 +67,7 @@ std::vector<double> warm_values(const ModelRun& model);
 /// Per model cold, warm, second warm and "speedup"; for the suite the geometric mean. Rounds are pairs.
 /// metric.extra_info has the content of every layer. A failed model has one record with the reason.
 std::vector<Record> cache_records(const CacheRequest& request, const CacheRun& run,
-                                  std::shared_ptr<const Environment> environment);
+                                  const std::shared_ptr<const Environment>& environment);
 
 /// PyTorch's cachebench.py format: cold, warm, speed-up in percent per complete model; empty without any.
 std::string cachebench_json(const CacheRequest& request, const CacheRun& run);

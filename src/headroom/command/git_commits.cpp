@@ -113,7 +113,7 @@ std::vector<GitCommit> GitCommits::range(const std::string& text) const {
   const std::size_t dots = text.find("..");
   if (text.find("...") != std::string::npos)
     throw Error("--git " + text + ": write two dots, as in main..HEAD");
-  const auto end = [](std::string name) { return name.empty() ? "HEAD" : name; };
+  const auto end = [](const std::string& name) { return name.empty() ? "HEAD" : name; };
   const GitCommit from = commit_of(end(text.substr(0, dots)));
   const GitCommit to = commit_of(end(dots == std::string::npos ? "" : text.substr(dots + 2)));
   const auto base = ask_git(top_, {"merge-base", from.sha, to.sha});

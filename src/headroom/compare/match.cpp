@@ -98,10 +98,10 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
   return first;
 }
 
-constexpr auto hash_of = [](const Record* record) { return identity_hash(*record); };
-constexpr auto are_same = [](const Record* a, const Record* b) { return same_identity(*a, *b); };
+constexpr auto kHashOf = [](const Record* record) { return identity_hash(*record); };
+constexpr auto kAreSame = [](const Record* a, const Record* b) { return same_identity(*a, *b); };
 template <typename T>
-using IdentityMap = std::unordered_map<const Record*, T, decltype(hash_of), decltype(are_same)>;
+using IdentityMap = std::unordered_map<const Record*, T, decltype(kHashOf), decltype(kAreSame)>;
 
 struct Candidates {
   Places in_test;

@@ -176,11 +176,11 @@ ExitCode run_program(const std::string& name, const Arguments& arguments) {
     throw Error(fmt::format("cannot start {}: {}", path, std::strerror(errno)));
   std::fflush(nullptr);
   ::setenv(kStarter, HEADROOM_VERSION, 1);
-  SignalForwarder signals;
+  SignalForwarder forwarder;
   const pid_t self = ::getpid();
   const pid_t program = ::fork();
   if (program == 0) {
-    signals.restore();
+    forwarder.restore();
     exec_program(path, arguments, self, failure[1]);
   }
   running_program = program;

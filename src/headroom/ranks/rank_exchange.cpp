@@ -255,7 +255,8 @@ class SharedMemoryExchange final : public Exchange {
     int looks = 0;
     std::optional<Deadline> deadline;
     while (sent < sent_.size() || received < received_.size()) {
-      if (put(sent) | take(received)) {
+      const bool has_put = put(sent), has_taken = take(received);
+      if (has_put || has_taken) {
         looks = 0;
         deadline.reset();
         continue;

@@ -2,7 +2,9 @@
 #include "headroom/record/noise.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
@@ -21,7 +23,8 @@ constexpr std::size_t kManyValues = std::size_t{1} << 17;
 /// NaN equals itself; 0 differs from -0.
 template <typename Field>
 bool same_bits(const Field& a, const Field& b) {
-  return std::memcmp(&a, &b, sizeof(Field)) == 0;
+  using Bytes = std::array<std::byte, sizeof(Field)>;
+  return std::bit_cast<Bytes>(a) == std::bit_cast<Bytes>(b);
 }
 
 }  // namespace

@@ -180,7 +180,7 @@ std::vector<RoundComparison> judged_commands(const std::vector<Record>& records)
   for (const Record& record : records) {
     if (record.metric.name != "latency") continue;
     // Only the first of a group has no look.
-    if (first == nullptr || (!record.look && record.samples.size() > 0)) {
+    if (first == nullptr || (!record.look && !record.samples.empty())) {
       first = &record;
       continue;
     }
@@ -254,7 +254,8 @@ std::vector<ShownRun> runs_to_show(std::vector<FileResults> files) {
   if (runs.size() <= kShownOneByOne || !of_cases) return runs;
   std::optional<ShownRun> joined = joined_run(runs);
   if (!joined) return runs;
-  runs.assign(1, std::move(*joined));
+  runs.clear();
+  runs.push_back(std::move(*joined));
   return runs;
 }
 

@@ -44,7 +44,7 @@ constexpr bool is_blocked(LlmFormat format) {
 std::size_t row_bytes(LlmFormat format, std::size_t columns);
 
 struct LlmLayerFormats {
-  LlmFormat qkv, out, up, down;
+  LlmFormat qkv{}, out{}, up{}, down{};
   LlmFormat key = qkv, value = qkv;  ///< if different from `qkv`, all three matrices are separate
 
   LlmFormat shared_up = up, shared_down = down;  ///< of the shared expert

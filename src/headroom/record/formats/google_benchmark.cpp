@@ -160,7 +160,7 @@ void use_aggregate(Run& run) {
 struct RunKey {
   std::string name;
   std::int64_t family, instance;
-  auto operator<=>(const RunKey&) const = default;
+  auto operator<=>(const RunKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 RunKey key_of(const Json& object, std::string name, const std::string& where) {
