@@ -3,6 +3,7 @@
 `headroom show` or is counted in a sentence."""
 import gzip
 import json
+import pathlib
 import random
 import re
 import shutil
@@ -221,6 +222,216 @@ class Readers(CommandLineTest):
                             ('{"results": [{"command": "x", "times": [1, 0]}]}', "/results/0/times/1")):
             bad.write_text(text)
             self.assert_refused(headroom("diff", good, bad), "bad.json", words)
+
+
+FILES = pathlib.Path(__file__).resolve().parents[1] / "data" / "readers"
+
+# File, format, cases, and one of its results: case, metric, value, unit, samples by process. Values are the file's own.
+TOOL_FILES = (
+    ("pyperf.json", "pyperf", 1, "timeit", "latency", None, "s", [2] * 10),
+    ("asv/results/vm/58056d72-existing-py_usr_bin_python3.json", "asv", 12,
+     "bench.Sort.time_sort n=10 order=sorted", "latency", None, "s", [8]),
+    ("asv/results/vm/58056d72-existing-py_usr_bin_python3.json", "asv", 12,
+     "bench.Sort.track_length n=1000 order=sorted", "value", 1000, "items", []),
+    ("asv/results/vm/58056d72-existing-py_usr_bin_python3.json", "asv", 12, "bench.mem_list", "memory", 2104, "B", []),
+    ("criterion/Fibonacci/Recursive/10/new/sample.json", "criterion", 1, "Fibonacci/Recursive/10", "latency",
+     440.82122974767594, "ns", [10]),  # the median of estimates.json beside it
+    ("cargo_criterion.jsonl", "criterion", 1, "Queries/[LIGHT] Bam query all", "latency", 23353750 / 1906, "ns", [10]),
+    ("go_testing.txt", "go-testing", 4, "BenchmarkAppendMsgitem-4 pkg=github.com/gofiber/fiber/v3/middleware/csrf",
+     "latency", 0.3733, "ns", [1]),
+    ("go_testing.txt", "go-testing", 4, "BenchmarkUnmarshalitem-4 pkg=github.com/gofiber/fiber/v3/middleware/cache",
+     "MB/s", 907.83, "MB/s", [1]),
+    ("jmh.json", "jmh", 2, "com.github.caffeine.caffeine.cache.ComputeBenchmark.compute_sameKey computeType=Caffeine",
+     "throughput", 1.524957059947031e8, "ops/s", [3]),
+    ("catch2.xml", "catch2", 3, "Fibonacci/larger/fib <20> & more", "latency", None, "ns", []),
+    ("benchmark_dotnet.json", "benchmark-dotnet", 2, "BenchmarkDotNet.Samples.Memory.AllocEmptyList", "latency",
+     77.41812467575073, "ns", [3]),
+    ("benchmark_dotnet.json", "benchmark-dotnet", 2, "BenchmarkDotNet.Samples.Memory.AllocEmptyList",
+     "Allocated Memory", 368, "B", []),
+    ("nccl_tests.txt", "nccl-tests", 8, "all_reduce_perf size=2 GiB type=float redop=sum place=in-place ranks=2",
+     "busbw", 318.52, "GB/s", [1]),
+    ("nccl_tests.txt", "nccl-tests", 8, "all_reduce_perf size=8 B type=float redop=sum place=out-of-place ranks=2",
+     "time", 135.8, "us", [1]),
+    ("vllm_bench.json", "vllm-bench", 1, "tiny backend=vllm request_rate=20.0 max_concurrency=4 num_prompts=8", "ttft",
+     None, "s", [8]),
+    ("vllm_bench.json", "vllm-bench", 1, "tiny backend=vllm request_rate=20.0 max_concurrency=4 num_prompts=8", "itl",
+     None, "s", [96]),
+    ("guidellm.json", "guidellm", 1, "tiny strategy=concurrent streams=2", "ttft", None, "s", [8]),
+    ("bencher.json", "bencher", 1, "bench_play_game", "Total Bytes", 662, "", []),
+    ("github_action_benchmark.json", "github-action-benchmark", 2,
+     "My Custom Bigger Is Better Benchmark - Throughput", "value", 70, "req/s", []),
+    ("github_action_data.js", "github-action-benchmark", 2, "http_connector suite=connect", "value", 39056, "ns/iter", []),
+    ("google_benchmark.csv", "google-benchmark", 3, "sum/64", "latency", 18.5004, "ns", [3]),
+    ("hyperfine.csv", "hyperfine", 2, "sleep {n} n=0.001", "latency", 0.0060787575, "s", []),
+)
+
+GO = "pkg: p\nBenchmarkF-8 10 5 ns/op\n"
+NCCL = (FILES / "nccl_tests.txt").read_text()
+XML = (FILES / "catch2.xml").read_text()
+
+# Content, and words of the refusal: the place in the file and what is wrong.
+BAD_FILES = (
+    (GO + "BenchmarkF-8 10 6\n", "line 3: expected pairs of a number and a unit"),
+    (GO + "BenchmarkF-8 10 x ns/op\n", "line 3: expected a number, found 'x'"),
+    (GO + "BenchmarkF-8 10 0 ns/op\n", "line 3: expected a time above zero"),
+    (XML[:XML.index("lowerBound") + 3], "line 7: expected the value of the attribute 'low'", "cut off"),
+    (XML.replace('mean value="', 'mean value="x'), "line 7, mean: expected the attribute value, a number"),
+    (XML[:XML.index("</Catch>")], "the XML is cut off"),
+    ('<Catch name="c"><TestCase name="t"/></Catch>', "has no benchmark"),
+    (NCCL.replace("318.40      0    12641  169.88  318.52      0", "318.40"), "line 15: expected 13 columns", "found 8"),
+    (NCCL.replace("  135.8 ", "   x "), "line 12: expected a number, found 'x'"),
+    (NCCL[:NCCL.index("           8")], "has no row of results"),
+    ({"benchmarks": [{"metadata": {"name": "x", "unit": "mile"}, "runs": [{"values": [1]}]}]},
+     "/benchmarks/0/metadata/unit: expected 'second', 'byte' or 'integer', found 'mile'"),
+    ({"benchmarks": [{"metadata": {"name": "x"}, "runs": [{"values": [1, -1]}]}]},
+     "/benchmarks/0/runs/0/values/1: expected a time above zero"),
+    ({"benchmarks": [{"runs": [{"values": [1]}]}]}, "/metadata/name: missing"),
+    ({"commit_hash": "c", "params": {}, "results": {"b.time_x": 0.5}}, "/results/b.time_x: expected an array", "asv update"),
+    ({"commit_hash": "c", "params": {}, "result_columns": ["result"], "results": {"b.time_x": [[-1]]}},
+     "/results/b.time_x/result/0: expected a time above zero"),
+    ({"commit_hash": "c", "params": {}, "results": {"b.time_x": [[1], [["1"] * 9999] * 3]}}, "combinations"),
+    ({"sampling_mode": "Flat", "iters": [1, 2], "times": [5]}, "/times: has 1 values, but iters has 2"),
+    ({"sampling_mode": "Flat", "iters": [1, 0], "times": [5, 6]}, "/iters/1: expected a time above zero"),
+    ({"reason": "benchmark-complete", "id": "x", "median": {"estimate": 1, "unit": "mile"}},
+     "/median/unit: expected a unit of time, found 'mile'"),
+    ({"reason": "group-complete", "group_name": "g", "benchmarks": []}, "has no message benchmark-complete"),
+    ([{"jmhVersion": "1", "benchmark": "x", "primaryMetric": {"scoreUnit": "ns/op", "rawData": [[1, 0]]}}],
+     "/primaryMetric/rawData/0/1: expected a time above zero"),
+    ([{"jmhVersion": "1", "benchmark": "x", "primaryMetric": {"scoreUnit": "ns/op", "rawData": [7]}}],
+     "/primaryMetric/rawData/0: expected an array"),
+    ({"HostEnvironmentInfo": {}, "Benchmarks": [{"FullName": "x", "Statistics": {"OriginalValues": ["y"]}}]},
+     "/Benchmarks/0/Statistics/OriginalValues/0: expected a number, found a string"),
+    ({"HostEnvironmentInfo": {}, "Benchmarks": []}, "/Benchmarks: is empty"),
+    ({"model_id": "m", "request_throughput": 1, "ttfts": [0.1, -0.1]}, "/ttfts/1: expected a time above zero"),
+    ({"model_id": "m", "request_throughput": 1, "ttfts": [0.1], "itls": [7]}, "/itls/0: expected an array"),
+    ({"benchmarks": [{"type_": "b", "metrics": {}}]}, "/benchmarks/0/args: missing"),
+    ({"benchmarks": [{"type_": "b", "metrics": {}, "config": {"strategy": 7}}]}, "/config/strategy: expected an object"),
+    ({"a": {"b": {"value": "x"}}}, "/a/b/value: expected a number, found a string"),
+    ([{"name": "a", "unit": "s", "value": "x"}], "/0/value: expected a number, found a string"),
+    ('window.BENCHMARK_DATA = {"entries": {"s": [{"commit": {}, "benches": 7}]}}', "/entries/s/0/benches: expected an array"),
+    ("window.BENCHMARK_DATA = ", "not JSON"),
+    ("command,mean,stddev,median,user,system,min,max\nx,1,,0,0,0,1,1\n", "row 2/median: expected a time above zero", "row 2"),
+    ("command,mean,stddev,median,user,system,min,max\nx,1,2,3,4,5,6,7,8\n", "row 2: has 9 cells, but the header has 8"),
+    ("name,iterations,real_time,cpu_time,time_unit\n", "has a header and no rows"),
+    ('name,iterations,real_time,cpu_time,time_unit\n"f",1,,1,ns\n', "row 2/real_time: missing"),
+)
+
+
+class ToolFiles(CommandLineTest):
+    """Each reader on a file by its tool (tests/data/readers/SOURCES.md)."""
+
+    def records(self, path):
+        return json.loads(self.assert_exit(headroom("show", path, "--json", "-"), 0).stdout)["records"]
+
+    def name(self, record):
+        def text(value):
+            return f"{value / 2**30:g} GiB" if value >= 2**30 else f"{value} B"
+        axes = " ".join(f"{key}={text(value['bytes']) if isinstance(value, dict) else value}"
+                        for key, value in record["axes"].items())
+        return f"{record['model']['name']} {axes}".strip()
+
+    def test_each_has_its_cases_and_values(self):
+        for file, tool, cases, case, metric, value, unit, samples in TOOL_FILES:
+            with self.subTest(file, case=case, metric=metric):
+                records = self.records(FILES / file)
+                self.assertEqual({record["tool"] for record in records if "tool" in record} - {"hyperfine"},
+                                 {tool} - {"hyperfine"})
+                self.assertEqual(sum(record["metric"].get("headline", False) for record in records), cases)
+                found = [record for record in records if self.name(record) == case and record["metric"]["name"] == metric]
+                self.assertTrue(found, sorted({self.name(record) for record in records}))
+                self.assertEqual(found[0]["metric"]["unit"], unit)
+                self.assertEqual([len(process["values"]) for process in found[0]["samples"]], samples)
+                if value is not None:
+                    self.assertAlmostEqual(found[0]["metric"]["value"] / value, 1, places=2 if samples == [10] else 9)
+                self.assert_exit(headroom("diff", FILES / file, FILES / file), 0)
+
+    def test_samples_are_those_of_the_file(self):
+        raw = json.loads((FILES / "pyperf.json").read_text())["benchmarks"][0]["runs"]
+        pyperf = self.records(FILES / "pyperf.json")[0]
+        self.assertEqual([process["values"] for process in pyperf["samples"]], [run["values"] for run in raw if "values" in run])
+        self.assertEqual(pyperf["samples"][0]["iterations"], 131072)
+        vllm = json.loads((FILES / "vllm_bench.json").read_text())
+        read = {record["metric"]["name"]: record for record in self.records(FILES / "vllm_bench.json")}
+        self.assertEqual(read["ttft"]["samples"][0]["values"], vllm["ttfts"])
+        self.assertEqual(read["itl"]["samples"][0]["values"], [step for steps in vllm["itls"] for step in steps if step > 0])
+        for metric in ("ttft", "itl", "tpot"):
+            self.assertAlmostEqual(1000 * read[metric]["metric"]["value"], vllm[f"median_{metric}_ms"], delta=0.05)
+        self.assertEqual(read["output_throughput"]["metric"]["direction"], "higher")
+        guidellm = json.loads((FILES / "guidellm.json").read_text())["benchmarks"][0]
+        read = {record["metric"]["name"]: record for record in self.records(FILES / "guidellm.json")}
+        self.assertEqual(read["ttft"]["samples"][0]["values"],
+                         [0.001 * request["time_to_first_token_ms"] for request in guidellm["requests"]["successful"]])
+        self.assertEqual(read["requests_per_second"]["metric"]["value"],
+                         guidellm["metrics"]["requests_per_second"]["successful"]["mean"])
+
+    def test_failed_and_skipped_cases_stay(self):
+        for file, words in (("asv/results/vm/58056d72-existing-py_usr_bin_python3.json",
+                             ("bench.time_fails", "the benchmark failed", "the benchmark skipped these parameters")),
+                            ("catch2.xml", ("throws/bad: no device", "The value is a mean")),
+                            ("google_benchmark.csv", ("broken: this device is missing",))):
+            self.assert_exit(headroom("show", FILES / file), 0, *words)
+        go = self.write_file("go.txt", GO + "--- FAIL: BenchmarkG\n--- SKIP: BenchmarkH\n")
+        self.assert_exit(headroom("show", go), 0, "BenchmarkG", "the benchmark failed", "the benchmark skipped itself")
+        nccl = self.write_file("nccl.txt", NCCL.replace("318.40      0", "318.40      3"))
+        self.assert_exit(headroom("show", nccl), 0, "3 wrong values in the result")
+        vllm = self.write_file("v.json", {"request_throughput": 1, "ttfts": [0.1, 0.2, 0], "errors": ["", "", "x"]})
+        self.assert_exit(headroom("show", vllm), 0, "1 of 3 requests failed")
+        for requests in ({"ttfts": [0, 0]}, {"mean_ttft_ms": 0, "median_ttft_ms": 0}):
+            vllm = self.write_file("v.json", {"request_throughput": 0, **requests})
+            self.assertIn("no request was successful", headroom("show", vllm).stdout)
+
+    def test_repetitions_are_samples(self):
+        go = self.records(self.write_file("go.txt", "cpu: c\n" + GO + "BenchmarkF\nBenchmarkF-8 11 7 ns/op 3 widgets\n"))
+        self.assertEqual([(record["metric"]["name"], record["samples"][0]["values"]) for record in go],
+                         [("latency", [5, 7]), ("widgets", [3])])
+        self.assertEqual(go[1]["metric"]["direction"], "unknown")
+        twice = NCCL + NCCL[NCCL.index("# nThread"):].replace("135.8", "137.8")
+        read = self.records(self.write_file("nccl.txt", twice))
+        self.assertEqual(read[0]["samples"][0]["values"], [135.8, 137.8])
+        self.assertNotIn("algbw", [record["metric"]["name"] for record in read[:2]], "0.00 GB/s of 8 bytes is no result")
+
+    def test_a_process_for_each_fork_or_launch(self):
+        metric = {"scoreUnit": "us/op", "rawData": [[1, 2], [3, 4]]}
+        other = {"scoreUnit": "B/op", "score": 24}
+        read = self.records(self.write_file("jmh.json", [
+            {"jmhVersion": "1", "benchmark": "x", "mode": "avgt", "primaryMetric": metric, "secondaryMetrics": {"gc.norm": other}},
+            {"jmhVersion": "1", "benchmark": "x", "mode": "sample", "primaryMetric": {
+                "scoreUnit": "ms/op", "rawDataHistogram": [[[[1, 3], [5, 1]]]]}}]))
+        self.assertEqual([process["values"] for process in read[0]["samples"]], [[1000, 2000], [3000, 4000]])
+        self.assertEqual((read[1]["metric"]["name"], read[1]["metric"]["unit"], read[1]["metric"]["value"]), ("gc.norm", "B/op", 24))
+        self.assertEqual(read[2]["samples"][0]["values"], [2e6], "the mean of the histogram")
+        measurements = [{"IterationStage": stage, "LaunchIndex": launch, "Operations": 4, "Nanoseconds": ns}
+                        for stage, launch, ns in (("Warmup", 1, 9), ("Result", 1, 8), ("Result", 2, 4), ("Result", 2, 6))]
+        read = self.records(self.write_file("dotnet.json", {"HostEnvironmentInfo": {}, "Benchmarks": [
+            {"FullName": "x", "DisplayInfo": f"x: {job}", "Statistics": {}, "Measurements": measurements} for job in "AB"]}))
+        self.assertEqual([process["values"] for process in read[0]["samples"]], [[2], [1, 1.5]])
+        self.assertEqual([record["axes"] for record in read], [{"job": "A"}, {"job": "B"}])
+
+    def test_a_folder_of_criterion_and_a_history_of_an_action(self):
+        folder = self.assert_exit(headroom("show", FILES / "criterion"), 0, "Fibonacci/Recursive/10")
+        self.assertIn("sample.json beside it has the samples", folder.stderr)
+        estimates = FILES / "criterion/Fibonacci/Recursive/10/new/estimates.json"
+        alone = self.write_file("target/criterion/f/20/new/estimates.json", estimates.read_text())
+        read = self.records(alone)[0]
+        self.assertEqual((read["model"]["name"], read["metric"]["value"]), ("f/20", 440.82122974767594))
+        store = self.folder / "history.db"
+        data = FILES / "github_action_data.js"
+        added = self.assert_exit(headroom("history", "import", data, "--store", store), 0)
+        self.assertIn("2 runs added", added.stdout + added.stderr)
+        self.assert_exit(headroom("history", "http_connector", "--store", store), 0, "2020-11-16 22:34", "lower is better")
+        environments = json.loads(headroom("show", data, "--json", "-").stdout)["environments"]
+        self.assertEqual([environment["git_sha"][:7] for environment in environments], ["0fd7d3c", "af96ddf"])
+
+    def test_names_of_parameters_need_asvs_list(self):
+        path = FILES / "asv/results/vm/58056d72-existing-py_usr_bin_python3.json"
+        alone = self.write_file("r.json", path.read_text())
+        self.assertIn("bench.Sort.time_sort param1=10 param2=sorted", {self.name(record) for record in self.records(alone)})
+
+    def test_bad_files_are_refused_with_the_place(self):
+        for number, (content, *words) in enumerate(BAD_FILES):
+            with self.subTest(str(content)[:80]):
+                path = self.write_file(f"bad{number}", content)
+                self.assert_refused(headroom("show", path), f"bad{number}: ", *words)
 
 
 SEEDS = range(4)

@@ -23,6 +23,10 @@ READ = {
     "gb/test3_run1.json": 4, "gb/test5_run0.json": 1, "gb/test5_run1.json": 1, "gha/googlecpp_output.json": 2,
     "kokkos/Kokkos_PerformanceTest_MDRangePolicy_Stream_2026-05-01_T14-44-24.json": 6,
     **{name: 2 for name in MEMPOOL}, **{name: 1 for name in OLD_PYTEST},
+    "gha/benchmarkdotnet.json": 2, "gha/customBiggerIsBetter_output.json": 2, "gha/customSmallerIsBetter_output.json": 2,
+    "gha/customSmallerIsBetter_output2.json": 4, "gha/go_fiber_duplicate_names_output.txt": 4,
+    "gha/go_fiber_output.txt": 6, "gha/go_output.txt": 8, "gha/go_single_package_output.txt": 2,
+    "gha/jmh_output.json": 1, "gha/jmh_output_2.json": 1, "pyperf/mult_list_py36.json": 3, "pyperf/track_memory.json": 1,
 }
 REFUSED = {
     "gb/test4_run.json": "/benchmarks/0/real_time: missing",
@@ -34,16 +38,12 @@ REFUSED = {
 }
 # Tools whose files headroom does not read.
 NAMED = {
-    "gha/benchmarkdotnet.json": "BenchmarkDotNet", "gha/benchmarkjs_output.txt": "benchmark.js",
-    "gha/cargo_output.txt": "cargo bench", "gha/cargo_output2.txt": "cargo bench", "gha/cargo_output3.txt": "cargo bench",
-    "gha/cargo_output_units.txt": "cargo bench", "gha/catch2_output_v2.txt": "Catch2", "gha/catch2_output_v3.txt": "Catch2",
-    "gha/criterion_output.txt": "Criterion", "gha/customBiggerIsBetter_output.json": "github-action-benchmark (custom)",
-    "gha/customSmallerIsBetter_output.json": "github-action-benchmark (custom)",
-    "gha/customSmallerIsBetter_output2.json": "github-action-benchmark (custom)",
-    "gha/go_fiber_duplicate_names_output.txt": "Go's testing package", "gha/go_fiber_output.txt": "Go's testing package",
-    "gha/go_output.txt": "Go's testing package", "gha/go_single_package_output.txt": "Go's testing package",
-    "gha/issue16_output.txt": "Catch2", "gha/jmh_output.json": "JMH", "gha/jmh_output_2.json": "JMH",
-    "gha/julia_output.json": "BenchmarkTools.jl", "pyperf/mult_list_py36.json": "pyperf", "pyperf/track_memory.json": "pyperf",
+    "gha/benchmarkjs_output.txt": "benchmark.js", "gha/cargo_output.txt": "cargo bench",
+    "gha/cargo_output2.txt": "cargo bench", "gha/cargo_output3.txt": "cargo bench",
+    "gha/cargo_output_units.txt": "cargo bench", "gha/catch2_output_v2.txt": "Catch2's text (use --reporter xml)",
+    "gha/catch2_output_v3.txt": "Catch2's text (use --reporter xml)",
+    "gha/criterion_output.txt": "Criterion's text (read target/criterion/**/new/sample.json)",
+    "gha/issue16_output.txt": "Catch2's text (use --reporter xml)", "gha/julia_output.json": "BenchmarkTools.jl",
 }
 
 

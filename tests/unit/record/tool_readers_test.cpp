@@ -752,24 +752,19 @@ TEST(Recognition, NamesTheLineWhereTheJsonBegins) {
 
 TEST(Recognition, NamesToolsThatAreNotRead) {
   const auto looks_like = [](const std::string& text, const std::string& tool) {
-    EXPECT_THAT(refusal(text), HasSubstr("looks like " + tool + ", which headroom does not read")) << text;
+    EXPECT_THAT(refusal(text),
+                AllOf(HasSubstr("looks like " + tool), HasSubstr(", which headroom does not read")))
+        << text;
   };
-  looks_like(R"({"benchmarks": [{"metadata": {}, "runs": [{"values": [1]}]}], "version": "1.0"})", "pyperf");
-  looks_like(R"({"commit_hash": "a", "env_name": "e", "results": {}, "version": 2})", "asv");
-  looks_like(R"({"mean": {"confidence_interval": {}}, "median": {}})", "Criterion");
-  looks_like("fib 20    time:   [26.02 us 26.2 us 26.5 us]\n", "Criterion");
-  looks_like(R"([{"jmhVersion": "1.29", "benchmark": "b", "primaryMetric": {}}])", "JMH");
-  looks_like(R"({"Title": "t", "HostEnvironmentInfo": {}, "Benchmarks": []})", "BenchmarkDotNet");
-  looks_like("benchmark name    samples   iterations   estimated\n", "Catch2");
-  looks_like("goos: linux\nBenchmarkFib10-8   5000000   325 ns/op\n", "Go's testing package");
-  looks_like("# nThread 1 nGpus 2 minBytes 8\n", "nccl-tests");
-  looks_like(R"({"date": "d", "request_throughput": 1, "mean_ttft_ms": 2})", "vllm bench");
-  looks_like("WARNING: Criterion.rs\ntest fib ... bench:   329 ns/iter (+/- 4)\n", "Criterion");
+  looks_like("fib 20    time:   [26.02 us 26.2 us 26.5 us]\n", "Criterion's text (read ");
+  looks_like("benchmark name    samples   iterations   estimated\n", "Catch2's text (use --reporter xml)");
+  looks_like(R"({"version": 2, "results": [{"size": 8, "out_of_place": {}}]})", "JSON of nccl-tests");
+  looks_like(R"({"avg_latency": 1, "latencies": [1], "percentiles": {}})", "vllm bench latency");
+  looks_like("WARNING: Criterion.rs\ntest fib ... bench:   329 ns/iter (+/- 4)\n", "Criterion's text");
   looks_like("test fib ... bench:   1911 MS/s (+/- 420)\n", "cargo bench");
   looks_like("fib(10) x 1,431,759 ops/sec ±0.74% (93 runs sampled)\n", "benchmark.js");
   looks_like(R"([{"Julia": "1.7", "BenchmarkTools": "1.0.0"}, [["BenchmarkGroup", {}]]])",
              "BenchmarkTools.jl");
-  looks_like(R"([{"name": "a", "unit": "req/s", "value": 70}])", "github-action-benchmark (custom)");
   EXPECT_THAT(refusal(R"({"benchmarks": [{"name": "x"}]})"), Not(HasSubstr("looks like")));
 }
 

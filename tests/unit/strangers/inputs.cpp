@@ -199,9 +199,11 @@ std::vector<std::string> safetensors_files() {
 
 std::vector<std::string> files_below(const fs::path& folder) {
   std::vector<std::string> texts;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     const fs::path& path = entry.path();
-    if (entry.is_regular_file() && path.extension() != ".py" && path.filename() != "CMakeLists.txt")
+    const std::string extension = path.extension().string();
+    const bool is_text = extension != ".py" && extension != ".md" && extension != ".bin";
+    if (entry.is_regular_file() && is_text && path.filename() != "CMakeLists.txt")
       texts.push_back(read_file(path));
   }
   return texts;

@@ -75,7 +75,9 @@ class OutlineScan {
   void object(const std::string& prefix, int level) {
     ++at_;
     for (skip_blanks(); at('"'); skip_blanks()) {
-      const std::string path = prefix + std::string(string());
+      const std::string_view key = string();
+      const std::string path = prefix + std::string(key);
+      if (level == kDeepest) outline_.deepest_.emplace(key);
       skip_blanks();
       if (!at(':')) return give_up();
       ++at_;

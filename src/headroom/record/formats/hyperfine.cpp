@@ -231,7 +231,27 @@ std::string write_hyperfine(const std::vector<Record>& records, std::string_view
   return gave_up ? json_of(results_of(records)) : hyperfine_json(records, source);
 }
 
+bool is_hyperfine_csv(std::string_view text) {
+  return text.starts_with("command,mean,stddev,median,user,system,min,max");
+}
+
+/// The file's results as hyperfine's JSON has them.
+Json results_of_csv(std::string_view text, const std::string& source) {
+  Json results = Json::array();
+  for (JsonRow& row : parse_csv_rows(text, source, {"command"})) {
+    constexpr std::string_view kParameter = "parameter_";
+    Json parameters = Json::object();
+    for (const auto& [column, value] : row.object.items()) {
+      if (column.starts_with(kParameter)) parameters[column.substr(kParameter.size())] = value;
+    }
+    row.object["parameters"] = std::move(parameters);
+    results.push_back(std::move(row.object));
+  }
+  return results;
+}
+
 bool is_hyperfine(const FileOutline& outline) {
+  if (is_hyperfine_csv(outline.text())) return true;
   return outline.starts_with_object() &&
          (outline.has_empty_list("results") ||
           (outline.has("results/command") &&
@@ -239,9 +259,13 @@ bool is_hyperfine(const FileOutline& outline) {
 }
 
 std::vector<Record> read_hyperfine(const PaddedText& text, const std::string& source) {
-  const Json document = parse_tool_json(text.view(), source);
   const std::string root = source + ": ";
-  const auto where = [&](std::size_t position) { return fmt::format("{}/results/{}", root, position); };
+  const bool csv = is_hyperfine_csv(text.view());
+  const Json document =
+      csv ? Json{{"results", results_of_csv(text.view(), source)}} : parse_tool_json(text.view(), source);
+  const auto where = [&](std::size_t position) {
+    return csv ? fmt::format("{}row {}", root, position + 2) : fmt::format("{}/results/{}", root, position);
+  };
   const Json& results = json_array(document, "results", root);
   std::vector<Command> commands;
   for (const Json& result : results) commands.push_back(read_command(result, where(commands.size())));
@@ -263,7 +287,7 @@ std::string hyperfine_json(const std::vector<Record>& records, const std::string
   return json_of(std::move(results));
 }
 
-/// hyperfine's --export-json (read).
+/// hyperfine's --export-json (read) and --export-csv, which has medians only.
 Format hyperfine_format() {
   return {.name = "hyperfine",
           .summary = "JSON of hyperfine",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json_reader.h"
 #include "headroom/base/text.h"
+#include "headroom/files/csv.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -126,6 +128,63 @@ std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& s
   return rows;
 }
 
+std::vector<JsonRow> parse_csv_rows(std::string_view text, const std::string& source,
+                                    std::initializer_list<std::string_view> texts) {
+  const std::vector<CsvRow> lines = parse_csv(text, source);
+  std::vector<JsonRow> rows;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    JsonRow row{Json::object(), fmt::format("{}: row {}", source, i + 1)};
+    if (lines[i].size() > lines[0].size()) {
+      throw Error(fmt::format("{}: has {} cells, but the header has {}; the file is damaged", row.where,
+                              lines[i].size(), lines[0].size()));
+    }
+    for (std::size_t column = 0; column < lines[i].size(); ++column) {
+      const std::string &name = lines[0][column], &cell = lines[i][column];
+      if (cell.empty()) continue;
+      const bool is_text = std::ranges::find(texts, name) != texts.end() || name.starts_with("parameter_");
+      const auto whole = is_text ? std::nullopt : to_integer(cell);
+      const auto number = is_text ? std::nullopt : to_number(cell);
+      row.object[name] = whole ? Json(*whole) : number ? Json(*number) : Json(cell);
+    }
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) throw Error(source + ": has a header and no rows; there is nothing to read");
+  return rows;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+Fields fields_of(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t";
+  Fields fields;
+  for (std::size_t at = line.find_first_not_of(kBlanks); at < line.size();) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    fields.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlanks, end);
+  }
+  return fields;
+}
+
+const Json& require_array(const Json& value, const std::string& where) {
+  if (value.is_array()) return value;
+  throw Error(fmt::format("{}: expected an array, found {}", where, value.type_text()));
+}
+
+const Json& require_object(const Json& value, const std::string& where) {
+  if (value.is_object()) return value;
+  throw Error(fmt::format("{}: expected an object, found {}", where, value.type_text()));
+}
+
 double tool_number(const Json& value, const std::string& where) {
   if (!value.is_number())
     throw Error(fmt::format("{}: expected a number, found {}", where, value.type_text()));
@@ -149,12 +208,10 @@ double require_time(double value, const std::string& where) {
 }
 
 std::vector<double> read_times(const Json& array, const std::string& where) {
-  if (!array.is_array())
-    throw Error(fmt::format("{}: expected an array, found {}", where, array.type_text()));
   std::vector<double> times;
   times.reserve(array.size());
   // Build an element's path only for an error.
-  for (const Json& value : array) {
+  for (const Json& value : require_array(array, where)) {
     if (const double time = value.is_number() ? value.get<double>() : 0; time > 0 && std::isfinite(time)) {
       times.push_back(time);
     } else {
@@ -193,6 +250,20 @@ std::string imported_fingerprint(const std::vector<Environment::Runner>& machine
   return label.empty() ? "" : fmt::format("{}-{:08x}", plain_name(label), hash_of(facts));
 }
 
+std::shared_ptr<Environment> imported_environment(const Environment::Runner& machine) {
+  auto environment = std::make_shared<Environment>();
+  environment->fingerprint = imported_fingerprint({machine});
+  if (!environment->fingerprint.empty()) environment->machines.push_back(machine);
+  return environment;
+}
+
+std::optional<double> nanoseconds_per(std::string_view unit) {
+  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
+      {{"ns", 1}, {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+  const auto found = std::ranges::find(kUnits, unit, [](const auto& entry) { return entry.first; });
+  return found == kUnits.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::uint64_t seconds_of_iso_time(std::string_view text) {
   using namespace std::chrono;
   const auto year_number = digits(text, 0, 4), month_number = digits(text, 5, 2),
@@ -213,10 +284,15 @@ Record tool_record(std::string tool, std::string case_name, std::string metric, 
   Record record;
   record.benchmark.name = std::move(tool);
   record.model.name = std::move(case_name);
+  set_metric(record, std::move(metric), std::move(unit), direction);
+  return record;
+}
+
+void set_metric(Record& record, std::string metric, std::string unit, Direction direction) {
+  record.metric = {};
   record.metric.name = std::move(metric);
   record.metric.unit = std::move(unit);
   record.metric.direction = direction;
-  return record;
 }
 
 Record headline_record(std::string tool, std::string case_name, std::string metric, std::string unit,
@@ -228,18 +304,30 @@ Record headline_record(std::string tool, std::string case_name, std::string metr
 }
 
 void set_samples(Record& record, std::vector<double> values, std::uint64_t iterations) {
-  if (values.empty()) {
+  std::vector<std::vector<double>> processes;
+  processes.push_back(std::move(values));
+  set_process_samples(record, std::move(processes), iterations);
+}
+
+void set_process_samples(Record& record, std::vector<std::vector<double>> processes,
+                         std::uint64_t iterations) {
+  std::vector<double> all;
+  for (std::vector<double>& values : processes) {
+    if (values.empty()) continue;
+    all.insert(all.end(), values.begin(), values.end());
+    ProcessSamples process;
+    process.iterations = iterations;
+    process.values = std::move(values);
+    record.samples.push_back(std::move(process));
+  }
+  if (all.empty()) {
     record.outcome = {Outcome::Kind::kFailed, "the file holds no value"};
     return;
   }
   // A unit or a rate may overflow: fail_if_unbounded().
   const auto is_finite = [](double value) { return std::isfinite(value); };
-  const auto odd = std::ranges::find_if_not(values, is_finite);
-  record.metric.value = odd == values.end() ? median(values) : *odd;
-  ProcessSamples process;
-  process.iterations = iterations;
-  process.values = std::move(values);
-  record.samples.push_back(std::move(process));
+  const auto odd = std::ranges::find_if_not(all, is_finite);
+  record.metric.value = odd == all.end() ? median(all) : *odd;
   const Series series = steady(record);
   if (const auto found = std::ranges::all_of(series.values, is_finite) ? estimate(series) : std::nullopt)
     record.interval = found->interval;

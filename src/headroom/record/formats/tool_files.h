@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +27,21 @@ struct JsonRow {
 
 /// Reads a list, one object, or JSON lines. Throws Error, also without objects.
 std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& source);
+
+/// Reads CSV with a header as objects. Empty cells are left out; numbers become numbers, except in columns
+/// named in `texts` or beginning with "parameter_".
+std::vector<JsonRow> parse_csv_rows(std::string_view text, const std::string& source,
+                                    std::initializer_list<std::string_view> texts);
+
+/// Without line ends.
+std::vector<std::string_view> lines_of(std::string_view text);
+using Fields = std::vector<std::string_view>;
+/// Splits at blanks.
+Fields fields_of(std::string_view line);
+
+/// Return `value`; throw Error naming `where` for another type.
+const Json& require_array(const Json& value, const std::string& where);
+const Json& require_object(const Json& value, const std::string& where);
 
 /// Returns NaN for NaN and infinities. Throws Error naming `where` for other types.
 double tool_number(const Json& value, const std::string& where);
@@ -49,6 +67,12 @@ std::map<std::string, std::string> plain_texts(const Json& object);
 /// machine_fingerprint().
 std::string imported_fingerprint(const std::vector<Environment::Runner>& machines);
 
+/// Has the machine, if anything is known of it, and its imported_fingerprint().
+std::shared_ptr<Environment> imported_environment(const Environment::Runner& machine);
+
+/// Returns nothing unless `unit` is ns, us, µs, ms or s.
+std::optional<double> nanoseconds_per(std::string_view unit);
+
 /// Returns Unix time of an ISO 8601 time, also with a space for the T, fractions and Z; UTC without a zone. 0
 /// if invalid or before 1970.
 std::uint64_t seconds_of_iso_time(std::string_view text);
@@ -57,12 +81,20 @@ std::uint64_t seconds_of_iso_time(std::string_view text);
 Record tool_record(std::string tool, std::string case_name, std::string metric, std::string unit,
                    Direction direction = Direction::kLowerIsBetter);
 
+/// Gives a copy of another record its own metric, not the headline.
+void set_metric(Record& record, std::string metric, std::string unit,
+                Direction direction = Direction::kLowerIsBetter);
+
 Record headline_record(std::string tool, std::string case_name, std::string metric, std::string unit,
                        Direction direction = Direction::kLowerIsBetter);
 
 /// Sets samples of one process, median and interval. Without values the case failed. No rounds, as other
 /// tools do not pair.
 void set_samples(Record& record, std::vector<double> values, std::uint64_t iterations = 0);
+
+/// The same with the samples of each process; processes without any are left out.
+void set_process_samples(Record& record, std::vector<std::vector<double>> processes,
+                         std::uint64_t iterations = 0);
 
 /// Reorders `values`, which must not be empty.
 double median_in_place(std::vector<double>& values);

@@ -16,63 +16,37 @@ bool contains_words(const FileOutline& outline, std::initializer_list<std::strin
       words, [head](std::string_view word) { return head.find(word) != std::string_view::npos; });
 }
 
-bool is_text(const FileOutline& outline) {
-  return !outline.text().starts_with('{') && !outline.text().starts_with('[');
-}
-
 struct UnsupportedTool {
   const char* name;
   bool (*wrote)(const FileOutline& file);
 };
 
-constexpr std::array<UnsupportedTool, 13> kUnsupportedTools{{
-    {"pyperf", [](const FileOutline& file) { return file.has("benchmarks/runs"); }},
-    {"asv",
+constexpr std::array<UnsupportedTool, 7> kUnsupportedTools{{
+    {"Criterion's text (read target/criterion/**/new/sample.json)",
      [](const FileOutline& file) {
-       return file.has_all({"commit_hash", "results"}) &&
-              file.has_any({"result_columns", "env_name", "params"});
-     }},
-    {"Criterion",
-     [](const FileOutline& file) {
-       return file.has("mean/confidence_interval") || file.has_all({"reason", "typical"}) ||
-              (is_text(file) &&
-               (contains_words(file, {" time:   ["}) || contains_words(file, {"Criterion", "bench:"})));
+       return file.is_text() &&
+              (contains_words(file, {" time:   ["}) || contains_words(file, {"Criterion", "bench:"}));
      }},
     {"cargo bench",
      [](const FileOutline& file) {
-       return is_text(file) && contains_words(file, {"test ", "... bench:", " (+/- "});
+       return file.is_text() && contains_words(file, {"test ", "... bench:", " (+/- "});
      }},
     {"benchmark.js",
      [](const FileOutline& file) {
-       return is_text(file) && contains_words(file, {" ops/sec ", " runs sampled)"});
+       return file.is_text() && contains_words(file, {" ops/sec ", " runs sampled)"});
      }},
     {"BenchmarkTools.jl", [](const FileOutline& file) { return file.has("BenchmarkTools"); }},
-    {"github-action-benchmark (custom)",
+    {"Catch2's text (use --reporter xml)",
      [](const FileOutline& file) {
-       return !file.starts_with_object() && file.has_all({"name", "unit", "value"});
+       return file.is_text() && contains_words(file, {"benchmark name", "samples", "iterations"});
      }},
-    {"JMH", [](const FileOutline& file) { return file.has("jmhVersion"); }},
-    {"BenchmarkDotNet",
+    {"JSON of nccl-tests (save its text)",
      [](const FileOutline& file) {
-       return file.has_all({"HostEnvironmentInfo", "Benchmarks"});
+       return file.has_any({"results/out_of_place", "results/in_place"});
      }},
-    {"Catch2",
+    {"vllm bench latency or throughput",
      [](const FileOutline& file) {
-       return is_text(file) && (contains_words(file, {"<Catch"}) ||
-                                contains_words(file, {"benchmark name", "samples", "iterations"}));
-     }},
-    {"Go's testing package",
-     [](const FileOutline& file) {
-       return is_text(file) && contains_words(file, {"Benchmark", " ns/op"});
-     }},
-    {"nccl-tests",
-     [](const FileOutline& file) {
-       return contains_words(file, {"busbw", "algbw"}) || contains_words(file, {"# nThread "});
-     }},
-    {"vllm bench",
-     [](const FileOutline& file) {
-       return file.has_all({"request_throughput", "mean_ttft_ms"}) ||
-              file.has_all({"avg_latency", "latencies", "percentiles"}) ||
+       return file.has_all({"avg_latency", "latencies", "percentiles"}) ||
               file.has_all({"elapsed_time", "num_requests", "tokens_per_second"});
      }},
 }};

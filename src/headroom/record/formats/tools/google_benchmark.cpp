@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -95,11 +96,7 @@ bool is_complexity(const std::string& statistic) {
 
 double nanoseconds_per_unit(const Json& object, const std::string& where) {
   const std::string unit = json_string_or(object, "time_unit", "ns", where);
-  constexpr std::array<std::pair<const char*, double>, 4> kUnits{
-      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
-  for (const auto& [name, factor] : kUnits) {
-    if (unit == name) return factor;
-  }
+  if (const auto ns = nanoseconds_per(unit)) return *ns;
   throw Error(where + "/time_unit: expected 'ns', 'us', 'ms' or 's', found " + quote(unit));
 }
 
@@ -183,9 +180,9 @@ bool add_entry(Run& run, const Json& object, const std::optional<AggregateName>&
   return true;
 }
 
-std::vector<Run> read_runs(const Json& document, const std::string& root) {
-  const Json& benchmarks = json_array(document, "benchmarks", root);
-  const auto where_of = [&](std::size_t position) { return fmt::format("{}/benchmarks/{}", root, position); };
+/// `where_of`: the place of an entry.
+std::vector<Run> read_runs(const Json& benchmarks, const std::string& root,
+                           const std::function<std::string(std::size_t)>& where_of) {
   Occurrences occurrences;
   for (std::size_t i = 0; i < benchmarks.size(); ++i)
     ++occurrences[json_string(benchmarks[i], "name", where_of(i))];
@@ -269,25 +266,44 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
   }
 }
 
+bool is_google_csv(std::string_view text) {
+  return text.starts_with("name,iterations,real_time,cpu_time,time_unit");
+}
+
 bool is_google_benchmark(const FileOutline& outline) {
+  if (is_google_csv(outline.text())) return true;
   return outline.starts_with_object() && outline.has("benchmarks") &&
          outline.has_any({"context", "benchmarks/real_time", "benchmarks/run_type"}) &&
          !outline.has("machine_info");
 }
 
 std::vector<Record> read_google_benchmark(const PaddedText& text, const std::string& source) {
-  const Json document = parse_tool_json(text.view(), source);
-  const std::string root = source + ": ";
-  const auto environment = environment_of_google_benchmark(document, root);
   std::vector<Record> records;
-  for (Run& run : read_runs(document, root)) add_records(run, environment, records);
+  const std::string root = source + ": ";
+  if (is_google_csv(text.view())) {
+    Json entries = Json::array();
+    for (JsonRow& row : parse_csv_rows(text.view(), source, {"name", "label", "error_message"})) {
+      // CSV has texts for booleans.
+      if (row.object.contains("error_occurred"))
+        row.object["error_occurred"] = row.object["error_occurred"] == "true";
+      entries.push_back(std::move(row.object));
+    }
+    const auto where_of = [&](std::size_t position) { return fmt::format("{}row {}", root, position + 2); };
+    for (Run& run : read_runs(entries, root, where_of)) add_records(run, imported_environment({}), records);
+    return records;
+  }
+  const Json document = parse_tool_json(text.view(), source);
+  const auto environment = environment_of_google_benchmark(document, root);
+  const auto where_of = [&](std::size_t position) { return fmt::format("{}/benchmarks/{}", root, position); };
+  for (Run& run : read_runs(json_array(document, "benchmarks", root), root, where_of))
+    add_records(run, environment, records);
   return records;
 }
 
 }  // namespace
 
-/// Google Benchmark's --benchmark_out_format=json (read). Repetitions become samples, each user counter a
-/// record. Without repetitions the median, else the mean, is a value without samples.
+/// Google Benchmark's --benchmark_out_format=json or csv (read). Repetitions become samples, each user
+/// counter a record. Without repetitions the median, else the mean, is a value without samples.
 Format google_benchmark_format() {
   return {.name = "google-benchmark",
           .summary = "JSON of Google Benchmark",
