@@ -281,6 +281,7 @@ BAD_FILES = (
     (NCCL.replace("318.40      0    12641  169.88  318.52      0", "318.40"), "line 15: expected 13 columns", "found 8"),
     (NCCL.replace("  135.8 ", "   x "), "line 12: expected a number, found 'x'"),
     (NCCL[:NCCL.index("           8")], "has no row of results"),
+    ("# nThread 1 nGpus 8 minBytes 8\n", "has no row of results"),
     ({"benchmarks": [{"metadata": {"name": "x", "unit": "mile"}, "runs": [{"values": [1]}]}]},
      "/benchmarks/0/metadata/unit: expected 'second', 'byte' or 'integer', found 'mile'"),
     ({"benchmarks": [{"metadata": {"name": "x"}, "runs": [{"values": [1, -1]}]}]},
@@ -379,6 +380,10 @@ class ToolFiles(CommandLineTest):
         for requests in ({"ttfts": [0, 0]}, {"mean_ttft_ms": 0, "median_ttft_ms": 0}):
             vllm = self.write_file("v.json", {"request_throughput": 0, **requests})
             self.assertIn("no request was successful", headroom("show", vllm).stdout)
+
+    def test_the_xml_of_catch2_version_3_has_another_root(self):
+        other = XML.replace('<Catch name="c2">', '<Catch2TestRun name="c2" catch2-version="3.4.0">').replace("</Catch>", "</Catch2TestRun>")
+        self.assert_exit(headroom("show", self.write_file("c.xml", other)), 0, "Fibonacci/fib 10")
 
     def test_repetitions_are_samples(self):
         go = self.records(self.write_file("go.txt", "cpu: c\n" + GO + "BenchmarkF\nBenchmarkF-8 11 7 ns/op 3 widgets\n"))

@@ -164,7 +164,8 @@ class NcclTable {
 bool is_nccl_tests(const FileOutline& outline) {
   constexpr std::size_t kHead = std::size_t{1} << 20;
   return outline.is_text() && std::ranges::any_of(lines_of(outline.text().substr(0, kHead)), [](auto line) {
-           return line.starts_with('#') && is_nccl_header(fields_of(line));
+           return line.starts_with("# nThread ") ||
+                  (line.starts_with('#') && is_nccl_header(fields_of(line)));
          });
 }
 
