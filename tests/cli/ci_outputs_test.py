@@ -6,6 +6,7 @@ import os
 import re
 import unittest
 import xml.etree.ElementTree
+from html import unescape
 
 from command_line import BRIEF, FAULTY, CommandLineTest, headroom
 
@@ -133,6 +134,17 @@ class Gates(Exports):
         self.assertTrue(text.endswith("\n</details>\n"))
         self.assertEqual(text, self.exported("comment"), "the same input gives the same comment")
 
+    def test_the_comment_by_the_parser_of_github(self):
+        try:
+            import cmarkgfm
+        except ImportError:
+            self.skipTest("cmarkgfm is not installed")
+        html = cmarkgfm.github_flavored_markdown_to_html(self.exported("comment"), cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE)
+        self.assertEqual(set(re.findall(r"<(\w+)", html)),
+                         {"p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre"})
+        names = [unescape(name) for name in re.findall(r"<td><code>(.*?)</code></td>", html)]
+        self.assertEqual(names, [SHOWN, "faster", "same", "shaky", "gone"])
+
     def test_the_comment_of_many_cases_fits(self):
         before, after = (self.hyperfine(name, {f"{i}" + HOSTILE + "|" * 200: 1 + 9 * slower * (i % 2) for i in range(60)})
                          for name, slower in (("a.json", 0), ("b.json", 1)))
@@ -229,6 +241,24 @@ class Results(Exports):
         self.assertEqual(len(names["customSmallerIsBetter"]), 1)
         self.assertTrue(all("fine" in name for one in names.values() for name in one))
         self.assertEqual(len(json.loads(paths["bmf"].read_text())), 1)
+
+    def test_headroom_reads_them_back(self):
+        for form in ("bmf", "customSmallerIsBetter"):
+            self.shown(form)
+            result = headroom("show", self.folder / form, "--json", "-")
+            if "headroom reads" in result.stderr or "does not read" in result.stderr:
+                self.skipTest(f"headroom has no reader of {form}")
+            self.assert_exit(result, 0)
+            self.assertEqual({record["model"]["name"] for record in json.loads(result.stdout)["records"]},
+                             {SHOWN, "same", "faster", "new", "shaky"})
+
+    def test_one_number_without_samples_is_a_result(self):
+        single = self.write_file("single.json", [{"benchmark": {"name": "b"}, "model": {"name": "m"},
+                                                  "metric": {"name": "latency", "benchmark_values": [5], "extra_info": {"unit": "us"}}}])
+        path = self.folder / "bmf"
+        self.assert_exit(headroom("show", single, "--export", "bmf", path), 0)
+        self.assertEqual(json.loads(path.read_text()), {"m": {"latency": {"value": 5000}}})
+        self.assert_exit(headroom("show", single, "--export", "hyperfine", self.folder / "x"), 2, stderr="hyperfine")
 
     def test_a_commit_is_no_part_of_a_name(self):
         records = self.folder / "records.json"

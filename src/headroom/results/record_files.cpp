@@ -87,10 +87,9 @@ RecordFiles::RecordFiles(const std::string& json, const std::string& oss) {
 }
 
 void RecordFiles::add(const std::string& option, const std::string& path, const Format& format,
-                      bool needs_samples) {
-  const auto has_samples = [](const Record& record) { return !record.samples.empty(); };
+                      bool needs_results) {
   add({option, path, &format, [=, &format](const std::string& file, const std::vector<Record>& records) {
-         if (!needs_samples || std::ranges::any_of(records, has_samples))
+         if (!needs_results || any_outcome(records, Outcome::Kind::kMeasured))
            write_records(file, format, records);
        }});
 }
@@ -235,9 +234,8 @@ void declare_record_files(OptionTable& table, std::string& json, std::string& os
 
 void declare_exports(OptionTable& table, Exports& exports, Exported what) {
   table
-      .add_option(
-          "--export", exports,
-          fmt::format("write FILE ('-': standard output) as FORMAT: {}; may be repeated", export_names(what)))
+      .add_option("--export", exports,
+                  fmt::format("write FILE as FORMAT: {}; may be repeated", export_names(what)))
       .type_name("FORMAT FILE")
       .repeated();
 }

@@ -34,9 +34,9 @@ class RecordFiles {
   RecordFiles(const std::string& json, const std::string& oss);
 
   /// Adds the file of an option, unless `path` is empty. Throws Error if it cannot be written, or is the file
-  /// of another option; call before measuring. `needs_samples`: not written as long as no record has any.
+  /// of another option; call before measuring. `needs_results`: not written as long as nothing is measured.
   void add(const std::string& option, const std::string& path, const Format& format,
-           bool needs_samples = false);
+           bool needs_results = false);
   void add(const std::string& option, const std::string& path, Write write);
   /// Adds the files of --export: results, or with `report` the answer of a gate (gate_forms()), at the end
   /// only. Throws Error as add(), and for an unknown format.
