@@ -257,7 +257,7 @@ TOOL_FILES = (
     ("vllm_bench.json", "vllm-bench", 1, "tiny backend=vllm request_rate=20.0 max_concurrency=4 num_prompts=8", "itl",
      None, "s", [96]),
     ("guidellm.json", "guidellm", 1, "tiny strategy=concurrent streams=2", "ttft", None, "s", [8]),
-    ("bencher.json", "bencher", 1, "bench_play_game", "Total Bytes", 662, "", []),
+    ("bencher.json", "bmf", 1, "bench_play_game", "Total Bytes", 662, "", []),
     ("github_action_benchmark.json", "github-action-benchmark", 2,
      "My Custom Bigger Is Better Benchmark - Throughput", "value", 70, "req/s", []),
     ("github_action_data.js", "github-action-benchmark", 2, "http_connector suite=connect", "value", 39056, "ns/iter", []),

@@ -20,13 +20,14 @@
 
 namespace headroom {
 
-// To add a format: define it in formats/NAME.cpp or formats/tools/NAME.cpp, and name it here and in all_formats().
+// To add a format: define it in formats/NAME.cpp or formats/tools/NAME.cpp, and name it here and in
+// all_formats().
 Format headroom_json_format(), oss_v3_format(), seed_csv_format(), seed_jsonl_format(), ddp_report_format(),
     nvbench_format(), google_benchmark_format(), hyperfine_format(), pytest_benchmark_format(),
     llama_bench_format(), pyperf_format(), asv_format(), criterion_format(), go_testing_format(),
     jmh_format(), catch2_format(), benchmark_dotnet_format(), nccl_tests_format(), vllm_bench_format(),
-    guidellm_format(), github_action_benchmark_format(), bencher_format(), openmetrics_format(),
-    bmf_format(), smaller_is_better_format(), bigger_is_better_format();
+    guidellm_format(), github_action_benchmark_format(), openmetrics_format(), bmf_format(),
+    smaller_is_better_format(), bigger_is_better_format();
 
 namespace {
 
@@ -140,15 +141,31 @@ void refuse_text_before_json(std::string_view text, const std::string& source) {
 
 std::span<const Format> all_formats() {
   static const std::vector<Format> formats{
-      headroom_json_format(),    oss_v3_format(),           seed_csv_format(),
-      seed_jsonl_format(),       ddp_report_format(),       nvbench_format(),
-      google_benchmark_format(), hyperfine_format(),        pytest_benchmark_format(),
-      llama_bench_format(),      pyperf_format(),           asv_format(),
-      criterion_format(),        go_testing_format(),       jmh_format(),
-      catch2_format(),           benchmark_dotnet_format(), nccl_tests_format(),
-      vllm_bench_format(),       guidellm_format(),         github_action_benchmark_format(),
-      openmetrics_format(),      bmf_format(),              smaller_is_better_format(),
-      bigger_is_better_format(), bencher_format(),  // last: has no keys of its own
+      headroom_json_format(),
+      oss_v3_format(),
+      seed_csv_format(),
+      seed_jsonl_format(),
+      ddp_report_format(),
+      nvbench_format(),
+      google_benchmark_format(),
+      hyperfine_format(),
+      pytest_benchmark_format(),
+      llama_bench_format(),
+      pyperf_format(),
+      asv_format(),
+      criterion_format(),
+      go_testing_format(),
+      jmh_format(),
+      catch2_format(),
+      benchmark_dotnet_format(),
+      nccl_tests_format(),
+      vllm_bench_format(),
+      guidellm_format(),
+      github_action_benchmark_format(),
+      openmetrics_format(),
+      smaller_is_better_format(),
+      bigger_is_better_format(),
+      bmf_format(),  // last: has no keys of its own
   };
   return formats;
 }

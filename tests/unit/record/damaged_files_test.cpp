@@ -36,7 +36,7 @@ constexpr std::array<FormatFile, 24> kFiles{
      {"oss_v3.jsonl", "oss-v3"},
      {"pytest_benchmark.json", "pytest-benchmark"},
      {"asv/results/vm/58056d72-existing-py_usr_bin_python3.json", "asv"},
-     {"bencher.json", "bencher"},
+     {"bencher.json", "bmf"},
      {"benchmark_dotnet.json", "benchmark-dotnet"},
      {"cargo_criterion.jsonl", "criterion"},
      {"criterion/Fibonacci/Recursive/10/new/estimates.json", "criterion"},

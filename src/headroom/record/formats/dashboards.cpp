@@ -14,6 +14,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
 namespace {
@@ -137,30 +138,6 @@ std::string write_openmetrics(const std::vector<Record>& records, std::string_vi
   return out + "# EOF\n";
 }
 
-/// Bencher Metric Format. Its "latency" is in ns; other measures have their unit in the name. Bencher refuses
-/// longer names.
-std::string write_bmf(const std::vector<Record>& records, std::string_view, const std::string&) {
-  constexpr std::size_t kMaxName = 1024, kMaxMeasure = 64;
-  std::map<std::string, std::map<std::string, Json>> benchmarks;
-  for (const Record& record : records) {
-    if (!is_plotted(record)) continue;
-    const std::string &name = record.metric.name, &unit = record.metric.unit;
-    const BaseUnit* known = base_unit(record);
-    const bool is_latency = name == kPlottedLatency && known != nullptr && known->base == kSeconds;
-    const double factor = is_latency ? known->factor * kNsPerSecond : 1;
-    const bool names_unit =
-        is_latency || unit.empty() || unit == "1" || name == unit || name.ends_with("(" + unit + ")");
-    Json metric{{"value", record.metric.value * factor}};
-    if (record.interval) {
-      metric["lower_value"] = record.interval->low * factor;
-      metric["upper_value"] = record.interval->high * factor;
-    }
-    const std::string measure = plotted_name(names_unit ? name : fmt::format("{} ({})", name, unit));
-    benchmarks[abridged(series_name(record), kMaxName)][abridged(measure, kMaxMeasure)] = std::move(metric);
-  }
-  return dump_json_pretty(benchmarks) + "\n";
-}
-
 /// Latencies and headlines only, as that action alerts on every worse number of its file.
 template <Direction kDirection>
 std::string write_action_benchmark(const std::vector<Record>& records, std::string_view, const std::string&) {
@@ -184,14 +161,34 @@ std::string write_action_benchmark(const std::vector<Record>& records, std::stri
 
 }  // namespace
 
+/// "latency" is in ns; other measures have their unit in the name. Bencher refuses
+/// longer names.
+std::string write_bmf(const std::vector<Record>& records, std::string_view, const std::string&) {
+  constexpr std::size_t kMaxName = 1024, kMaxMeasure = 64;
+  std::map<std::string, std::map<std::string, Json>> benchmarks;
+  for (const Record& record : records) {
+    if (!is_plotted(record)) continue;
+    const std::string &name = record.metric.name, &unit = record.metric.unit;
+    const BaseUnit* known = base_unit(record);
+    const bool is_latency = name == kPlottedLatency && known != nullptr && known->base == kSeconds;
+    const double factor = is_latency ? known->factor * kNsPerSecond : 1;
+    const bool names_unit =
+        is_latency || unit.empty() || unit == "1" || name == unit || name.ends_with("(" + unit + ")");
+    Json metric{{"value", record.metric.value * factor}};
+    if (record.interval) {
+      metric["lower_value"] = record.interval->low * factor;
+      metric["upper_value"] = record.interval->high * factor;
+    }
+    const std::string measure = plotted_name(names_unit ? name : fmt::format("{} ({})", name, unit));
+    benchmarks[abridged(series_name(record), kMaxName)][abridged(measure, kMaxMeasure)] = std::move(metric);
+  }
+  return dump_json_pretty(benchmarks) + "\n";
+}
+
 Format openmetrics_format() {
   return {.name = "openmetrics",
           .summary = "OpenMetrics text, for Prometheus and GitLab",
           .write = write_openmetrics};
-}
-
-Format bmf_format() {
-  return {.name = "bmf", .summary = "Bencher Metric Format", .write = write_bmf};
 }
 
 /// Named as the action's `tool`, which says what is better.

@@ -104,4 +104,7 @@ void set_value(Record& record, double value);
 /// Returns the unit in "memory_bandwidth(GB/s)"; may be empty.
 std::string unit_of_name(std::string_view metric);
 
+/// Bencher Metric Format, a measure for each metric.
+std::string write_bmf(const std::vector<Record>& records, std::string_view, const std::string&);
+
 }  // namespace headroom

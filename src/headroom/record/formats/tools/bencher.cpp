@@ -55,10 +55,11 @@ std::vector<Record> read_bencher(const PaddedText& text, const std::string& sour
 
 }  // namespace
 
-/// Bencher Metric Format (read). Its bounds are not used: it does not say what they are.
-Format bencher_format() {
-  return {.name = "bencher",
+/// Bencher Metric Format. Bounds are not read: it does not say what they are.
+Format bmf_format() {
+  return {.name = "bmf",
           .summary = "Bencher Metric Format, JSON",
+          .write = write_bmf,
           .recognises = is_bencher,
           .read = read_bencher,
           .one_run = true};
