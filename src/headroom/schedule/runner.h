@@ -66,7 +66,6 @@ class Workers {
 
 struct RunnerCommand {
   std::string path;
-  std::string label{};  ///< in results, if not its name or path
   std::chrono::milliseconds hello_timeout{15'000};
   std::chrono::milliseconds reply_timeout{120'000};
   /// such as {"python3", "-m", "headroom._serve"}
@@ -79,6 +78,7 @@ struct RunnerCommand {
   /// Set for a rank job.
   std::function<RankGroup()> start_ranks{};
   std::string rank_backend = "gloo";  ///< or "nccl"
+  std::string label{};  ///< in results, if not its name or path
 };
 
 /// The program is not a runner, cannot describe itself, or refuses.
