@@ -137,10 +137,10 @@ void apply_raw_options(DiffOptions& options, const Texts& texts) {
   if (!options.ddp_form) return;
   if (options.tests.size() != 1) throw Error("--format ddp compares exactly two files");
   if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty() ||
-      options.shift) {
+      options.shift || !texts.exports.empty()) {
     throw Error(
-        "--format ddp conflicts with --gate, --json, --markdown, --percentile and --shift: it prints only "
-        "the output of PyTorch's diff.py");
+        "--format ddp conflicts with --gate, --json, --export, --markdown, --percentile and --shift: it "
+        "prints only the output of PyTorch's diff.py");
   }
 }
 

@@ -19,7 +19,7 @@ COMMANDS = ["run", "time", "ab", "diff", "trace", "cache", "dispatch", "ddp", "h
 ANALYSES = ["summary", "utilization", "kernels", "ops", "idle", "queue", "memory", "steps", "critical-path", "collectives",
             "stragglers", "roofline", "validate", "diff", "convert"]
 # Ends each call soon; later options win. Ranks and caches have separate tests.
-BRIEF = {"run": ["--runner", FAULTY, "--no-limits", "--max-time", "30ms", "--timeout", "5s"],
+BRIEF = {"run": ["--runner", FAULTY, "--no-limits", "--max-time", "30ms", "--timeout", "1s"],
          "time": ["--max-time", "30ms", "--min-time", "0", "--max-rounds", "8"],
          "ab": ["--max-time", "30ms", "--min-time", "0", "--max-rounds", "8"],
          "cache": ["--timeout", "5s", "--repeat", "1"],
@@ -36,7 +36,7 @@ WORDS = {"run": ["fine", "fine", "fine", "nope", ""], "time": ["true", "true", "
 GOOD = {"--json": ["out.json", "-"], "--oss": ["oss.json"], "--csv": ["out.csv", "-"], "--store": ["store.sqlite"], "--svg": ["x.svg"],
         "--output": ["out.csv", "null", "pipe"], "--precision": ["50%"], "--margin": ["2%"], "--gate": ["3%"], "--seed": ["7"],
         "--min-time": ["0", "1ms"], "--max-time": ["20ms"], "--timeout": ["5s"], "--threads": ["1"], "--processes": ["1", "2"],
-        "--export": ["hyperfine"], "--name": ["it"], "-n": ["it"], "--filter": ["a", "f.*"], "--metric": ["latency"], "-L": ["n"],
+        "--export": ["hyperfine", "junit", "bmf"], "--name": ["it"], "-n": ["it"], "--filter": ["a", "f.*"], "--metric": ["latency"], "-L": ["n"],
         "--sort": ["ratio"], "--percentile": ["50,95"], "--gate-file": ["margins.toml"], "--input": ["text.csv"],
         "--trace": ["traces"], "--targets": ["margins.toml"], "--backend": ["native", "gloo"], "--series": ["1"], "--limits": ["records.json"],
         "--setup": ["true"], "--prepare": ["true"], "--cleanup": ["true"], "--conclude": ["true"], "--format": ["table", "ddp"],
@@ -50,7 +50,7 @@ def options_of(*command):
     """Returns {option: whether it takes a value} from a command's help."""
     found = {}
     for line in headroom(*command, "--help").stdout.splitlines():
-        match = re.match(r"  (?:    |(-\w), )(--[\w-]+(?:, --[\w-]+)*)(?: (\S+))?(?:  |$)", line)
+        match = re.match(r"  (?:    |(-\w), )(--[\w-]+(?:, --[\w-]+)*)(?: (\S+(?: \S+)*))?(?:  |$)", line)
         if match:
             for name in (match[1], *match[2].split(", ")):
                 found[name] = match[3] is not None
