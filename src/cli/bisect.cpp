@@ -78,8 +78,10 @@ std::vector<Version> listed_versions(const BisectOptions& options) {
 std::vector<Version> commit_versions(const GitCommits& repository, const std::string& range) {
   std::vector<Version> versions;
   for (GitCommit& commit : repository.range(range)) {
-    std::string title = commit.short_sha() + " " + commit.subject;
-    versions.push_back({.key = commit.sha, .title = std::move(title), .commit = std::move(commit)});
+    Version& version = versions.emplace_back();
+    version.key = commit.sha;
+    version.title = commit.short_sha() + " " + commit.subject;
+    version.commit = std::move(commit);
   }
   return versions;
 }
@@ -400,8 +402,7 @@ OptionTable bisect_options(Arguments& arguments) {
   table.add_option("--seed", options.seed, "seed of the random order");
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, texts.no_store);
-  const Arguments all = arguments;
-  table.finish([&options, &texts, all] {
+  table.finish([&options, &texts, all = arguments] {
     if (options.git.empty() == options.list.empty())
       throw Error("give the versions to search: --git RANGE, or --list FILE with --checkout LINE");
     if (options.git.empty() && !options.build.empty())

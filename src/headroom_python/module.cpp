@@ -377,10 +377,12 @@ Ref returned(Call&& call) {
 template <typename Result, typename... Given>
 Ref applied(Result (*method)(Case&, Given...), Case& made, PyObject* arguments) {
   return returned([&] {
-    return std::apply([&](Given&&... given) { return method(made, std::move(given)...); },
-                      unpacked<Given...>(arguments));
+    return std::apply([&](auto&&... given) { return method(made, std::move(given)...); },
+                      unpacked<std::remove_cvref_t<Given>...>(arguments));
   });
 }
+
+using Text = const std::string&;
 
 /// All arguments, as a tuple.
 struct Arguments {
@@ -414,7 +416,7 @@ void work(Case& made, double flops, double bytes, double bytes_written, std::str
 }
 
 /// Returns the number of the column.
-std::uint64_t column(Case& made, std::string name, std::string unit, bool higher_is_better) {
+std::uint64_t column(Case& made, Text name, Text unit, bool higher_is_better) {
   made.columns->push_back(made.state->column(name, unit, direction_of(higher_is_better)));
   return made.columns->size() - 1;
 }
@@ -440,13 +442,13 @@ void series(Case& made, std::string name, std::string unit, PyObject* values, Py
 
 template <typename T>
 std::span<const T> values_at(std::uint64_t address, std::uint64_t count) {
-  return {reinterpret_cast<const T*>(static_cast<std::uintptr_t>(address)), count};
+  return {reinterpret_cast<const T*>(static_cast<std::uintptr_t>(address)),
+          count};  // NOLINT(performance-no-int-to-ptr)
 }
 
 /// `dtype`: "f32", "f64" or "bf16"; the expected values are float64s. `precision`: a text or None.
-void check(Case& made, std::uint64_t address, std::uint64_t count, std::string dtype,
-           std::uint64_t expected_address, std::uint64_t expected_count, double rtol, double atol,
-           PyObject* precision) {
+void check(Case& made, std::uint64_t address, std::uint64_t count, Text dtype, std::uint64_t expected_address,
+           std::uint64_t expected_count, double rtol, double atol, PyObject* precision) {
   Tolerance tolerance;
   tolerance.relative = rtol;
   tolerance.absolute = atol;
@@ -523,9 +525,7 @@ constexpr PyMethodDef named(const char* name) {
   return {name, entry, METH_VARARGS, nullptr};
 }
 
-using Text = std::string;
-
-PyMethodDef kMethods[] = {
+PyMethodDef methods[] = {
     named<spec>("spec"),
     named<[](Case& one, std::uint64_t bytes) { return std::uint64_t{one.state->rotate(bytes)}; }>("rotate"),
     named<[](Case& one, std::uint64_t bytes) { one.state->last_level_cache(bytes); }>("last_level_cache"),
@@ -614,7 +614,7 @@ Ref make_registry() {
   Ref capsule = Ref::owned(PyCapsule_New(made.get(), kRegistryName, [](PyObject* object) {
     delete static_cast<Declared*>(PyCapsule_GetPointer(object, kRegistryName));
   }));
-  made.release();
+  static_cast<void>(made.release());
   return capsule;
 }
 
@@ -917,7 +917,7 @@ Ref make_conversation(PyObject* registry) {
     }
     delete ended;
   }));
-  made.release();
+  static_cast<void>(made.release());
   return held;
 }
 
@@ -935,6 +935,7 @@ Ref answer(PyObject* capsule, Text request) {
 
 template <typename T>
 void fill_at(std::uint64_t address, std::uint64_t count, std::uint64_t seed) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   fill_random(std::span<T>(reinterpret_cast<T*>(static_cast<std::uintptr_t>(address)), count), seed);
 }
 
@@ -950,8 +951,8 @@ void fill_random_at(std::uint64_t address, std::uint64_t count, Text dtype, std:
 template <typename Result, typename... Given>
 Ref applied(Result (*function)(Given...), PyObject* arguments) {
   return returned([&] {
-    return std::apply([&](Given&&... given) { return function(std::move(given)...); },
-                      unpacked<Given...>(arguments));
+    return std::apply([&](auto&&... given) { return function(std::move(given)...); },
+                      unpacked<std::remove_cvref_t<Given>...>(arguments));
   });
 }
 
@@ -963,14 +964,14 @@ constexpr PyMethodDef exported(const char* name) {
   return {name, entry, METH_VARARGS, nullptr};
 }
 
-PyMethodDef kFunctions[] = {exported<make_registry>("registry"),  exported<add_experiment>("add"),
-                            exported<set_threads>("set_threads"), exported<serve_at>("serve"),
-                            exported<serve_here>("serve_here"),   exported<make_conversation>("conversation"),
-                            exported<answer>("answer"),           exported<fill_random_at>("fill_random"),
-                            {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {exported<make_registry>("registry"),  exported<add_experiment>("add"),
+                           exported<set_threads>("set_threads"), exported<serve_at>("serve"),
+                           exported<serve_here>("serve_here"),   exported<make_conversation>("conversation"),
+                           exported<answer>("answer"),           exported<fill_random_at>("fill_random"),
+                           {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, "_core", nullptr, -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, "_core", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 bool add_type(PyObject* module, const char* name, PyObject* type) {
   if (type == nullptr) return false;
@@ -981,7 +982,7 @@ bool add_type(PyObject* module, const char* name, PyObject* type) {
 
 /// Returns a new reference, or null with an exception set.
 PyObject* make_case_type() {
-  static PyType_Slot slots[] = {{Py_tp_methods, kMethods}, {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
   static PyType_Spec spec = {"headroom._core.Case", sizeof(Case), 0, Py_TPFLAGS_DEFAULT, slots};
   PyObject* made = PyType_FromSpec(&spec);
   case_type = reinterpret_cast<PyTypeObject*>(made);
@@ -999,8 +1000,9 @@ PyObject* make_ended_type() {
 }  // namespace
 }  // namespace headroom
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): Python's name
 PyMODINIT_FUNC PyInit__core() {
-  PyObject* module = PyModule_Create(&headroom::kModule);
+  PyObject* module = PyModule_Create(&headroom::module_definition);
   if (module == nullptr) return nullptr;
   if (!headroom::add_type(module, "Case", headroom::make_case_type()) ||
       !headroom::add_type(module, "Ended", headroom::make_ended_type()) ||

@@ -101,7 +101,7 @@ void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& w
 
 std::optional<LoadWarning> load_beside(const std::function<void()>& measure) {
   // Longer than the kernel's ticks of up to 10 ms.
-  constexpr double kLeast_s = 0.2;
+  constexpr double kLeastSeconds = 0.2;
   double seconds = 0, own = 0;
   CpuLoad load = measure_cpu_load(allowed_cpus(), [&] {
     const double own_before = own_cpu_seconds();
@@ -109,7 +109,7 @@ std::optional<LoadWarning> load_beside(const std::function<void()>& measure) {
     measure();
     own = own_cpu_seconds() - own_before;
     std::this_thread::sleep_until(
-        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kLeast_s)));
+        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kLeastSeconds)));
     return seconds = seconds_since(start);
   });
   load.own = std::min(load.busy, own / seconds);

@@ -78,7 +78,7 @@ struct RunnerCommand {
   /// Set for a rank job.
   std::function<RankGroup()> start_ranks{};
   std::string rank_backend = "gloo";  ///< or "nccl"
-  std::string label{};  ///< in results, if not its name or path
+  std::string label{};                ///< in results, if not its name or path
 };
 
 /// The program is not a runner, cannot describe itself, or refuses.

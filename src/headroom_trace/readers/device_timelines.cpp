@@ -105,7 +105,7 @@ bool has_ascend_work(const Trace& trace) {
 struct Instant {
   std::uint32_t thread = 0;
   std::int64_t at_ns = 0;
-  auto operator<=>(const Instant&) const = default;
+  auto operator<=>(const Instant&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// A flow from the host to device work.

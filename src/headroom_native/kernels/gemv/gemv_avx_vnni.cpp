@@ -150,8 +150,8 @@ struct PlanesKernel {
       std::int64_t lows = sum_of(low[i][0]) - std::int64_t{128} * header.low;
       for (std::size_t at = k; at < columns; ++at) {
         const std::int8_t* x = planes + at / kVector * 2 * kVector + at % kVector;
-        highs += rows[i][at] * x[0];
-        lows += rows[i][at] * x[kVector];
+        highs += std::int64_t{rows[i][at]} * x[0];
+        lows += std::int64_t{rows[i][at]} * x[kVector];
       }
       y[i] = static_cast<float>(256 * highs + lows) * header.fixed.step;
     }
