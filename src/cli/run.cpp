@@ -497,7 +497,7 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
 std::vector<Comparison> compared_times(const std::vector<Record>& records) {
   std::vector<Comparison> comparisons;
   for (const Record& record : records) {
-    if (!record.ratio) continue;
+    if (!record.ratio || record.metric.name != "latency") continue;
     const auto is_baseline = [&](const Record& other) {
       return other.metric.name == record.metric.name && other.model.name == record.model.name &&
              other.axes == record.axes && other.threads == record.threads &&

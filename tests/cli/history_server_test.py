@@ -122,7 +122,7 @@ def filled_in(sql, **variables):
 class HistoryServerTest(CommandLineTest):
     def setUp(self):
         super().setUp()
-        self.environment = {**os.environ, "XDG_DATA_HOME": str(self.folder / "data"), "HEADROOM_STORE_TIMEOUT": f"{SECONDS}s"}
+        self.environment = {**os.environ, "XDG_DATA_HOME": str(self.folder / "data"), "HEADROOM_STORE_TIMEOUT": "30s"}
         self.proxies = 0
 
     def measure(self, url, *more):
@@ -147,6 +147,7 @@ class HistoryServerTest(CommandLineTest):
     def test_a_server_that_falls_silent_anywhere_loses_nothing(self):
         self.assert_exit(self.measure(URL), 0)
         before, failed, chance = self.runs(), 0, random.Random(22)
+        self.environment["HEADROOM_STORE_TIMEOUT"] = f"{SECONDS}s"
         for _ in range(OUTAGES):
             proxy = self.silent_after(chance.randrange(3000))
             result = self.measure(proxy.url)
@@ -158,6 +159,7 @@ class HistoryServerTest(CommandLineTest):
                 self.assertEqual(self.outbox()[-1].stat().st_mode & 0o777, 0o600)
             proxy.listener.close()
         self.assertGreater(failed, 0)
+        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
         # The files name the proxy's history, as if the server had moved back.
         for file in self.outbox():
             self.assert_exit(headroom("history", "import", file, "--store", URL, env=self.environment), 0)
@@ -167,8 +169,10 @@ class HistoryServerTest(CommandLineTest):
         self.assert_exit(self.measure(URL), 0)
         before = self.runs()
         with Lock():
+            self.environment["HEADROOM_STORE_TIMEOUT"] = f"{SECONDS}s"
             self.assert_exit(self.measure(URL), 2)
             self.assert_exit(self.measure(URL), 2)
+        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
         self.assertEqual(len(self.outbox()), 2)
         self.assertEqual(self.runs(), before)
         for count in (3, 4):
@@ -178,7 +182,6 @@ class HistoryServerTest(CommandLineTest):
 
     def test_writers_and_readers_at_once(self):
         self.assert_exit(self.measure(URL), 0)
-        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
         check_crowd(self, URL, self.environment)
         self.assertEqual(self.outbox(), [])
 
@@ -224,6 +227,7 @@ class HistoryServerTest(CommandLineTest):
         self.assertEqual(*site.values())
 
     def test_pages_outlive_a_server_that_is_locked_or_silent(self):
+        self.environment["HEADROOM_STORE_TIMEOUT"] = f"{SECONDS}s"
         (self.folder / "runs").mkdir()
         fill(self.folder / "runs", URL, fingerprint="of a server")
         proxy = self.silent_after(1 << 40)
@@ -260,7 +264,6 @@ class HistoryServerTest(CommandLineTest):
             self.assertEqual(served.interrupt()[0], 0)
 
     def fill(self, machine):
-        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
         self.make_folder("runs")
         fill(self.folder / "runs", URL, fingerprint=machine)
 
@@ -269,7 +272,6 @@ class HistoryServerTest(CommandLineTest):
 
     def test_a_run_that_several_import_at_once_is_added_once(self):
         self.assert_exit(self.measure(URL), 0)
-        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
         file = run_file(self.folder, 1, [record(f"case{i}", 1) for i in range(50)], "of many")
         imports = [self.start("history", "import", file, "--store", URL, env=self.environment) for _ in range(8)]
         outputs = [self.assert_ends(process, 0).stdout for process in imports]

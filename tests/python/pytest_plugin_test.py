@@ -476,7 +476,8 @@ class Plugin(ScratchTest):
                 stats = benchmark.stats
                 for name in FIELDS:
                     assert stats[name] == getattr(stats.stats, name) == stats.get(name) == stats.as_dict()[name]
-                assert stats.min <= stats.ld15iqr <= stats.q1 <= stats.median <= stats.q3 <= stats.hd15iqr <= stats.max
+                assert stats.min <= stats.q1 <= stats.median <= stats.q3 <= stats.max
+                assert stats.min <= stats.ld15iqr <= stats.hd15iqr <= stats.max
                 assert len(stats.data) == stats.rounds and stats.iterations >= 1 and stats.total == sum(stats.data)
                 assert stats.get("nothing", 3) == 3 and stats.fullname.endswith("]" if stats.param else stats.name)
             def test_alone(benchmark):
