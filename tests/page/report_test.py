@@ -232,9 +232,9 @@ class ReportTest(PageTest):
         read = [file for file in files if headroom("show", file).returncode == 0]
         self.assertGreater(len(read), 5)
         page = self.open(self.report(*read))
-        self.assertEqual(page.value("document.querySelectorAll('section').length"), len(read))
-        self.assertEqual(page.value("Array.from(document.querySelectorAll('section'), (one) => one.querySelector('.lead') === null)"),
-                         [False] * len(read))
+        leads = page.value("Array.from(document.querySelectorAll('section'), (one) => one.querySelector('.lead') !== null)")
+        self.assertGreaterEqual(len(leads), len(read), "a file with several runs has a section for each")
+        self.assertTrue(all(leads))
         page.value("document.querySelectorAll('.row-key').forEach((key) => key.click())")
         self.assert_fits(page, "other-tools")
 
