@@ -71,7 +71,7 @@ class DdpTorchTest(CommandLineTest):
     def test_run_measures_what_ranks_run_with_their_limits(self):
         file = self.folder / "records.json"
         result = headroom("run", "ddp.mlp", "all_reduce", "-a", "ranks=2", "-a", "bytes=65536", "-a", "batch_size=1", "-a", "ddp=yes",
-                          "--num-samples", "5", "--no-store", "--report", file)
+                          "--num-samples", "5", "--no-store", "--json", file)
         self.assert_exit(result, 0)
         latencies = {record["model"]["name"]: record for record in records_of(file) if record["metric"]["name"] == "latency"}
         self.assertEqual(set(latencies), {"ddp.mlp", "all_reduce"})
@@ -79,7 +79,7 @@ class DdpTorchTest(CommandLineTest):
         self.assertGreater(latencies["ddp.mlp"]["limit"]["fraction"], 0)
         self.assertEqual(latencies["ddp.mlp"]["threads"], 1)
         self.assert_exit(headroom("run", "dispatch.add", "-a", "mesh=1x2", "-a", "placements=RxS(0)", "--num-samples",
-                                  "5", "--no-store", "--report", file), 0)
+                                  "5", "--no-store", "--json", file), 0)
         self.assertEqual(records_of(file)[0]["axes"]["mesh"], "1x2")
         self.assert_exit(headroom("run", "all_reduce", "gemv", "--runner", TORCH_RANK, "--no-store"), 2, stderr="in two runs")
         torn = headroom("run", "all_reduce", "-a", "ranks=1", "--num-samples", "5", "--no-store")
