@@ -52,9 +52,9 @@ std::vector<std::string> named(const std::string& pattern, const std::vector<std
     throw Error("unknown experiment " + quote(pattern) + did_you_mean(pattern, known) +
                 " (headroom run --list shows all)");
   }
-  const auto rest =
-      std::ranges::stable_partition(found, [&](const std::string& name) { return is_default(name, offers); });
-  if (rest.begin() != found.begin()) found.erase(rest.begin(), rest.end());
+  const auto rest = std::stable_partition(found.begin(), found.end(),
+                                          [&](const std::string& name) { return is_default(name, offers); });
+  if (rest != found.begin()) found.erase(rest, found.end());
   return found;
 }
 
