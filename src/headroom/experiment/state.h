@@ -26,7 +26,7 @@
 
 namespace headroom {
 
-/// Makes the compiler compute an otherwise unused `value`, at no cost at run time.
+/// Forces the computation of an unused `value`, without run-time cost.
 template <typename T>
 [[gnu::always_inline]] inline void keep(const T& value) {
   asm volatile("" : : "r,m"(value) : "memory");
@@ -40,7 +40,7 @@ template <typename T>
   }
 }
 
-/// Makes the compiler write all pending stores and reload memory.
+/// Makes the compiler write pending stores and reload memory.
 [[gnu::always_inline]] inline void keep_memory() {
   asm volatile("" : : : "memory");
 }
@@ -50,14 +50,13 @@ struct WorkCounts {
   std::optional<double> instructions{}, cycles{}, cache_misses{};  ///< of all threads of the process
   /// Moved by the memory controllers, for all programs.
   std::optional<double> memory_bytes{}, memory_bytes_written{};
-  /// Moved in an equally long time right afterwards, while the process slept.
+  /// Moved in an equally long time afterwards, while the process slept.
   double background_bytes = 0;
   double share = 1;  ///< time share of the least-scheduled counter: 1 without multiplexing
 
   bool operator==(const WorkCounts&) const = default;
 };
 
-/// Cache state of the inputs of an iteration.
 enum class Caches {
   kCold,  ///< inputs rotate through copies that together exceed twice the last-level cache
   kHot
@@ -108,7 +107,7 @@ struct CaseInfo {
   StringMap notes;                     ///< further properties: "isa" -> "avx512_bf16"
   std::optional<double> huge_pages{};  ///< share of inputs and outputs in huge pages; empty: none is possible
   std::optional<Precision> sums_in{};  ///< accumulation dtype of the tolerance; empty: unknown
-  /// Why the answer is wrong, for a case timed with CaseSpec::keep_wrong.
+  /// Reason of a wrong answer, with CaseSpec::keep_wrong.
   std::string wrong{};
 };
 
@@ -128,11 +127,11 @@ struct Conclusion {
   std::vector<std::string> changed{};  ///< settings that the case changed and State restored (ThreadState)
 };
 
-/// Thrown by State::skip. The runner reports the case as skipped.
+/// Thrown by State::skip.
 struct SkipCase {
   std::string reason;
 };
-/// Thrown by State::wrong_answer. The runner reports the case as failed.
+/// Thrown by State::wrong_answer.
 struct WrongAnswer {
   std::string reason;
 };
@@ -152,7 +151,7 @@ struct Sample {
   std::vector<double> columns{};  ///< per iteration, in the order of the State::column calls
 };
 
-/// Quantity that an experiment measures in each iteration: State::column.
+/// Quantity measured in each iteration: State::column.
 class Column {
  public:
   explicit Column(double& sum) : sum_(&sum) {}
@@ -167,16 +166,16 @@ class SampleSource {
   virtual ~SampleSource() = default;
   /// Called once, before the first next().
   virtual void ready(const CaseInfo& info) = 0;
-  /// Blocks until the next request. Nullopt when the case is released.
+  /// Blocks. Nullopt when the case is released.
   virtual std::optional<SampleRequest> next() = 0;
   virtual void deliver(const Sample& sample) = 0;
-  /// Whether the case was released after its last sample, so that its conclusion counts.
+  /// Whether the case was released after its last sample: its conclusion counts.
   virtual bool is_concluding() const { return false; }
-  /// Runs `work` on the thread that serves the cases and waits. Throws what `work` throws.
+  /// Runs `work` on the thread that serves the cases, and waits. Rethrows.
   virtual void on_server(const std::function<void()>& work) { work(); }
 };
 
-/// Objects shared by live cases of one runner (a thread pool, weights), destroyed with the last user.
+/// Objects shared by live cases of one runner, destroyed with the last user.
 class SharedObjects {
  public:
   template <typename T, typename Make>
@@ -197,13 +196,11 @@ class SharedObjects {
 class State {
  public:
   State(CaseSpec spec, SampleSource& source, SharedObjects& shared);
-  /// Restores what the case changed of its threads.
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Returns the value of an axis. Throws std::logic_error for an undeclared axis, or if integer() reads a
-  /// text.
+  /// Throws std::logic_error for an undeclared axis, or if integer() reads a text.
   std::int64_t integer(std::string_view axis) const;
   const std::string& text(std::string_view axis) const;
 
@@ -214,32 +211,32 @@ class State {
   Caches caches() const { return spec_.caches; }
   std::uint64_t seed() const { return spec_.seed; }
 
-  /// Returns how many copies of inputs to rotate through; measure() passes the copy's index to its body.
-  /// `bytes`: inputs of one iteration. 1 with hot caches, else enough to exceed twice the last-level cache,
-  /// at least 2.
+  /// Returns the number of input copies to rotate through; measure() passes the copy's index to its body.
+  /// `bytes`: inputs of one iteration. 1 with hot caches, else at least 2, exceeding twice the last-level
+  /// cache.
   std::size_t rotate(std::size_t bytes);
 
-  /// Sets the last-level cache of the case's device for rotate(). Default: the host's.
+  /// Sets the last-level cache for rotate(). Default: the host's.
   void last_level_cache(std::size_t bytes) { cache_bytes_ = bytes; }
   /// 1 before rotate().
   std::size_t copies() const { return info_.copies; }
 
-  /// Skips the case, stating both sizes, if `bytes` more are not available.
+  /// Skips the case if `bytes` more are not available.
   void require_memory(std::size_t bytes) const;
 
-  /// Sets FLOPs and bytes of one iteration. measure() throws std::logic_error for negative, non-finite or
-  /// unbounded (is_bounded) numbers, here and in rate() and value(), and for more bytes written than moved.
+  /// Per iteration. measure() throws std::logic_error for negative, non-finite or unbounded (is_bounded)
+  /// numbers, here and in rate() and value(), and for more bytes written than moved.
   void work(Work work) { info_.work = std::move(work); }
-  /// Describes an input: shape and distribution, such as "bf16[1024,1024] normal(0,1)".
+  /// `description`: shape and distribution, "bf16[1024,1024] normal(0,1)".
   void input(const std::string& name, const std::string& description) { info_.inputs[name] = description; }
   void note(const std::string& name, const std::string& text) {
     (measured_ ? conclusion_.notes : info_.notes)[name] = text;
   }
-  /// Reports `amount` per iteration as a rate: state.rate("token_per_sec", 1, "tokens/s").
+  /// `amount` is per iteration: state.rate("token_per_sec", 1, "tokens/s").
   void rate(const std::string& name, double amount, const std::string& unit);
   void value(const std::string& name, double value, const std::string& unit, Direction direction);
-  /// Reports a quantity that the body measures, with samples and an interval like the time: `Column forward =
-  /// state.column("forward", "ns");`, and in the body `forward.add(ns)`. A sample has the mean over its
+  /// Reports a quantity that the body measures, with an interval like the time: `Column forward =
+  /// state.column("forward", "ns");`, and in the body `forward.add(ns)`. A sample is the mean over its
   /// iterations, which must be finite. The State must outlive the column.
   Column column(const std::string& name, const std::string& unit,
                 Direction direction = Direction::kLowerIsBetter);
@@ -247,12 +244,10 @@ class State {
   [[noreturn]] void skip(const std::string& reason) const { throw SkipCase{reason}; }
 
   /// Poisons `output`, calls `run` once, and compares with `expected` (float64, same length). Records the
-  /// largest error, the tolerance and its precision. A wrong answer fails the case with the index and both
-  /// values. NaN only matches NaN.
+  /// largest error, the tolerance and its precision. A wrong answer fails the case. NaN only matches NaN.
   ///
-  /// Does it again after the last sample of each process, before measure() returns: `output` and all that
-  /// `run` refers to must live until then. A copy of `expected` is kept, of a million evenly spaced values if
-  /// there are more.
+  /// Repeats this after the last sample of each process, before measure() returns: `output` and what `run`
+  /// refers to must live until then. Keeps a copy of `expected`: at most a million evenly spaced values.
   void verify(const std::function<void()>& run, std::span<float> output, std::span<const double> expected,
               Tolerance tolerance);
   void verify(const std::function<void()>& run, std::span<double> output, std::span<const double> expected,
@@ -264,50 +259,47 @@ class State {
   void check(std::span<const double> actual, std::span<const double> expected, Tolerance tolerance);
   void check(std::span<const Bf16> actual, std::span<const double> expected, Tolerance tolerance);
 
-  /// Runs `work` on the thread that serves the cases, for code that needs that thread's state. Throws what
-  /// `work` throws.
+  /// Runs `work` on the thread that serves the cases, for that thread's state. Rethrows.
   void on_server(const std::function<void()>& work) { source_.on_server(work); }
 
-  /// After measure(): whether the case has all its samples, so that note(), series() and wrong_answer() still
+  /// After measure(): whether the case has all its samples, so that note(), series() and wrong_answer()
   /// count. Otherwise end at once.
   bool is_concluding() const { return source_.is_concluding(); }
-  /// After measure(): reports numbers by iteration whose names were not known before.
+  /// After measure(): reports series with names unknown before.
   void series(ReportedSeries series) { conclusion_.series.push_back(std::move(series)); }
   const Conclusion& conclusion() const { return conclusion_; }
 
-  /// Calls `check` after the last sample of each process, before measure() returns. note(), series() and
+  /// Calls `check` after the last sample of each process, before measure() returns; note(), series() and
   /// wrong_answer() still count.
   void after_samples(std::function<void()> check) { after_samples_.push_back(std::move(check)); }
 
-  /// Declares the threads that run the body: `each(f)` calls f on all of them. Default: the thread that
-  /// measures. After each sample, the settings of these threads (ThreadState) are restored to those before
-  /// the case, and changes are reported.
+  /// Declares the threads of the body: `each(f)` calls f on all of them. Default: the measuring thread. After
+  /// each sample, their settings (ThreadState) are restored to those before the case, and changes reported.
   void threads_of_body(std::function<void(const std::function<void()>& f)> each) {
     on_threads_ = std::move(each);
   }
 
-  /// Reports settings that the case's code changed and somebody restored (ThreadState::restore).
+  /// Reports settings that the case changed and others restored (ThreadState::restore).
   void restored(const std::vector<std::string>& settings);
 
-  /// Declares that results are checked in every sample, untimed; wrong_answer() then ends the case.
+  /// Declares that every sample is checked, untimed; wrong_answer() then ends the case.
   void verifies_samples() { info_.verified = true; }
 
-  /// Fails the case with a reason. With `headroom run --keep-wrong` the case goes on and its record is
-  /// flagged.
+  /// Fails the case. With `headroom run --keep-wrong` it continues, flagged.
   void wrong_answer(const std::string& reason);
 
-  /// Returns an object shared with the live cases of this runner: state.shared<Pool>("2", [] { ... }).
+  /// state.shared<Pool>("2", [] { ... }): see SharedObjects.
   template <typename T, typename Make>
   std::shared_ptr<T> shared(const std::string& key, Make&& make) {
     return shared_.get<T>(key, std::forward<Make>(make));
   }
 
-  /// Records the state of a device from `read`, called untimed around each sample: clocks, power and
-  /// temperature after it, throttle reasons from both. Unreadable values stay zero; `read` must not throw.
+  /// Records device state from `read`, called untimed around each sample: clocks, power and temperature after
+  /// it, throttle reasons from both. Unreadable values stay zero; `read` must not throw.
   void watch_device(std::function<DeviceNoise()> read) { read_device_ = std::move(read); }
 
-  /// Samples `body` until the case is released, called as body() or body(copy), with copy cycling below the
-  /// result of rotate(). Between the two clock readings only the loop over `body` runs.
+  /// Samples body() or body(copy) until the case is released, with copy cycling below the result of rotate().
+  /// Only the loop over `body` is timed.
   template <typename Body>
   requires std::invocable<Body&> || std::invocable<Body&, std::size_t>
   void measure(Body&& body) {
@@ -330,8 +322,8 @@ class State {
     }
   }
 
-  /// Samples a `body` that needs an untimed `setup` before each call. The clock is read around each call;
-  /// that overhead is measured in every sample and reported as the column kClockOverhead.
+  /// Samples a `body` with an untimed `setup` before each call. The clock's overhead per call is measured in
+  /// every sample and reported as the column kClockOverhead.
   template <typename Body, typename Setup>
   requires(std::invocable<Body&> || std::invocable<Body&, std::size_t>) &&
       (std::invocable<Setup&> || std::invocable<Setup&, std::size_t>)void measure(Body&& body,
@@ -349,8 +341,8 @@ class State {
     });
   }
 
-  /// Samples work with a separate clock, such as device events: `batch(iterations)` runs that many and
-  /// returns their nanoseconds. A negative or non-finite time fails the case.
+  /// Samples work with another clock, such as device events: `batch(iterations)` runs that many and returns
+  /// their nanoseconds. A negative or non-finite time fails the case.
   template <typename Batch>
   requires std::is_invocable_r_v<double, Batch&, std::uint64_t>
   void measure_batches(Batch&& batch) {
@@ -389,7 +381,7 @@ class State {
       function();
     }
   }
-  /// Returns the sum of the timed calls of `body` in ns.
+  /// Sum of the timed calls of `body` in ns.
   template <typename Body, typename Setup>
   [[gnu::noinline]] double each_timed(Body& body, Setup& setup, std::uint64_t iterations, std::size_t& copy) {
     std::chrono::steady_clock::duration sum{};
@@ -402,7 +394,7 @@ class State {
     }
     return std::chrono::duration<double, std::nano>(sum).count();
   }
-  /// Not inlined, so that the lead-in and the timed part run the same machine code.
+  /// Not inlined: lead-in and timed part run the same machine code.
   template <typename Body>
   [[gnu::noinline]] static std::size_t repeat(Body& body, std::uint64_t iterations, std::size_t copy,
                                               std::size_t copies) {
@@ -454,11 +446,11 @@ class State {
   bool is_after_samples_ = false;
 };
 
-/// 31 years. A sample that takes any time takes at least the reciprocal.
+/// 31 years; the least time of a sample is the reciprocal.
 inline constexpr double kMaxNanoseconds = 1e18;
 
-/// Returns the impossible number of a case as the end of a sentence, "says a work of -1 FLOPs"; empty if all
-/// are possible. Checked in the runner for a clear error, and in the client because runners are untrusted.
+/// Describes the impossible number of a case as the end of a sentence, "says a work of -1 FLOPs"; empty if
+/// none. Checked in the runner for a clear error, and in the client because runners are untrusted.
 std::string invalid_number_text(const CaseInfo& info);
 /// "measured a time of nan ns".
 std::string invalid_number_text(const Sample& sample);

@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-/// Relative differences below this are rounding, never a change.
+/// Smaller relative differences are rounding, never a change.
 inline constexpr double kRounding = 1e-9;
 
 struct RatioEstimate {
@@ -20,22 +20,22 @@ struct RatioEstimate {
   std::size_t pairs = 0;
 };
 
-/// Ratio a/b of two series, computed once for intervals at any confidence. Throws std::invalid_argument
-/// unless all values are > 0.
+/// Ratio a/b of two series, for intervals at any confidence. Throws std::invalid_argument unless all values
+/// are > 0.
 class RatioSeries {
  public:
   static RatioSeries paired(std::span<const double> a, std::span<const double> b,
                             std::span<const std::size_t> group_sizes = {});
   static RatioSeries unpaired(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                               std::span<const double> b, std::span<const std::size_t> group_sizes_b);
-  /// Takes separately computed sides, to keep one series in memory at a time.
+  /// From separate sides, to keep one series in memory at a time.
   static RatioSeries unpaired(SeriesLocation log_a, SeriesLocation log_b, std::size_t pairs);
   /// Location of the logarithms, computed in place.
   static SeriesLocation log_location(std::vector<double> values, std::span<const std::size_t> group_sizes);
 
   RatioEstimate at(double confidence) const;
-  /// Returns the part of the relative half-width at 95 % that more pairs from the same processes can narrow.
-  /// For paired series only.
+  /// Part of the relative half-width at 95 % that more pairs from the same processes can narrow. Paired
+  /// series only.
   std::optional<double> sampling_half_width() const;
   /// See SeriesLocation; the mean of both sides if unpaired.
   double neighbour_correlation() const;
@@ -66,10 +66,10 @@ RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<
 /// std::invalid_argument unless all values are > 0 and both sides have the same length.
 ///
 /// The interval is the narrower at 95 % of two: series_median_interval of the log ratios, and the signed-rank
-/// interval (Wilcoxon; Hodges and Lehmann 1963), widened for correlation and processes in the same way. The
-/// latter estimates the median of all pairwise means, which differs from the median for asymmetric log ratios
-/// (modes or a long tail on one side only), so it is extended towards the median by the difference of the two
-/// estimates. Without that it covers only .13 to .94 with skew or modes on one side (n = 20 to 300).
+/// interval (Wilcoxon; Hodges and Lehmann 1963), widened in the same way. The latter estimates the median of
+/// all pairwise means, which differs from the median for asymmetric log ratios, so it is extended towards the
+/// median by the difference of the two. Without that it covers only .13 to .94 with skew or modes on one side
+/// (n = 20 to 300).
 ///
 /// SIM, coverage of nominal 95 % (bench/coverage.cpp, 2,000 each; n = 6 to 300, one process), and the width
 /// relative to the median's interval alone from n = 30 on; independent noise on both sides: normal .95 to
@@ -77,19 +77,19 @@ RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<
 /// degrees .95 to .99, .96; two modes .95 to .99, .94 to .99; exponential .95 to .995, .97 to .99; gamma .96
 /// to .995, .99 to 1; 5 % spikes .94 to .99. On one side only: exponential .94 to .99, lognormal .94 to .99,
 /// spikes, two modes and gamma .95 to .995. Neighbours correlated by .5: .93 to .985, width .96 to 1. By .9,
-/// not hidden in other noise: .92 to .97 from n = 20 on, less below (series_median_interval). Three
-/// processes: .96 to 1 in all of these.
+/// not hidden in other noise: .92 to .97 from n = 20 on, less below. Three processes: .96 to 1 in all of
+/// these.
 RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
                            std::span<const std::size_t> group_sizes = {}, double confidence = 0.95);
 
-/// Returns the ratio of medians of samples from different rounds. Combines the order-statistic intervals of
-/// the log values at confidence sqrt(confidence) each. Assumes that the machine did not change in between:
-/// say so in the output.
+/// Ratio of medians of samples from different rounds. Combines the order-statistic intervals of the log
+/// values at confidence sqrt(confidence) each. Assumes that the machine did not change in between: say so in
+/// the output.
 RatioEstimate unpaired_ratio(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
 
-/// Returns the ratio of medians of two series in order of measurement. Combines the series_median_interval of
-/// each side's log values by MOVER: low = d - sqrt((m_a - l_a)^2 + (u_b - m_b)^2), high likewise. Assumes
-/// that the machine did not change in between.
+/// Ratio of medians of two series in order of measurement. Combines the series_median_interval of each side's
+/// log values by MOVER: low = d - sqrt((m_a - l_a)^2 + (u_b - m_b)^2), high likewise. Assumes that the
+/// machine did not change in between.
 RatioEstimate unpaired_series_ratio(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                                     std::span<const double> b, std::span<const std::size_t> group_sizes_b,
                                     double confidence = 0.95);
@@ -108,17 +108,15 @@ struct SeriesPairs {
 };
 SeriesPairs pairs_of(const Series& a, const Series& b);
 
-/// Returns exp() of both ends.
 std::optional<Interval> exponential(const std::optional<Interval>& logs);
 
 struct SeriesEstimate {
   double median = 0;
   std::optional<Interval> interval;
 };
-/// Returns the median and its interval; nullopt for an empty series. For positive values the interval is that
-/// of the logarithms, so that intervals of times and rates are inverse to each other; none if an end of it,
-/// or of its inverse, lies more than ten times the range of the values beyond them, which few values with an
-/// outlier give.
+/// Median and its interval; nullopt for an empty series. For positive values the interval is that of the
+/// logarithms, so that intervals of times and rates are inverse; none if an end, or its inverse, lies more
+/// than ten times the range of the values beyond them (few values with an outlier).
 std::optional<SeriesEstimate> estimate(const Series& series);
 
 /// Relative half-width of the median, or of a / b, that more samples from the same processes can narrow.
@@ -126,18 +124,18 @@ std::optional<SeriesEstimate> estimate(const Series& series);
 std::optional<double> sampling_half_width(const Series& series);
 std::optional<double> ratio_sampling_half_width(const Series& a, const Series& b);
 
-/// Returns a / b over the common rounds; nullopt if there are none.
+/// Over the common rounds; nullopt if there are none.
 std::optional<RatioEstimate> ratio_of(const Series& a, const Series& b);
 
-/// Returns p-values adjusted for multiple tests, in the order given: reject if the adjusted value is at most
-/// alpha. Throws std::invalid_argument for values outside [0, 1].
+/// Returns p-values adjusted for multiple tests, in the order given: reject if at most alpha. Throws
+/// std::invalid_argument for values outside [0, 1].
 ///
-/// Holm (1979), step down: controls the probability of any false rejection at alpha, also for dependent
-/// tests. Use it for gates.
+/// Holm (1979), step down: controls the probability of any false rejection, also for dependent tests. Use it
+/// for gates.
 std::vector<double> holm_adjusted(std::span<const double> p_values);
 
-/// Benjamini and Hochberg (1995), step up: controls the expected share of false rejections at alpha for
-/// independent or positively dependent tests. Use it for reports.
+/// Benjamini and Hochberg (1995), step up: controls the expected share of false rejections for independent or
+/// positively dependent tests. Use it for reports.
 std::vector<double> benjamini_hochberg_adjusted(std::span<const double> p_values);
 
 }  // namespace headroom

@@ -18,18 +18,18 @@ struct Interval {
   bool contains(double value) const { return low <= value && value <= high; }
 };
 
-/// Half-width relative to the estimate, for the precision goal.
+/// Relative to the estimate, for the precision goal.
 double relative_half_width(const Interval& interval, double estimate);
 
-/// Returns the order-statistic interval of the p-quantile of independent values, with a binomial coverage of
-/// at least `confidence`. Nullopt for too small a sample (the median needs 6 at 95 %). Source: Conover,
+/// Returns the order-statistic interval of the p-quantile of independent values: binomial coverage of at
+/// least `confidence`. Nullopt for too small a sample (the median needs 6 at 95 %). Source: Conover,
 /// Practical Nonparametric Statistics, 3.2.
 std::optional<Interval> quantile_interval(std::span<const double> values, double p, double confidence = 0.95);
 
 std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
 
-/// Median (or Hodges-Lehmann estimate) of a series in order of measurement, computed once for intervals at
-/// many confidences.
+/// Median (or Hodges-Lehmann estimate) of a series in order of measurement, for intervals at many
+/// confidences.
 class SeriesLocation {
  public:
   /// Throws std::invalid_argument if `values` is empty or not finite; `group_sizes` as in
@@ -44,7 +44,7 @@ class SeriesLocation {
   std::size_t count() const { return count_; }
   /// Lag-1 rank correlation within a process; 0 for too few values.
   double neighbour_correlation() const { return autocorrelation_.first_lag; }
-  /// Assumes a lag-1 correlation of at least `rho`, such as that of other series of the session.
+  /// Assumes a lag-1 correlation of at least `rho`, such as that of other series.
   void expect_correlation(double rho);
 
   std::optional<Interval> sampling_interval(double confidence) const;
@@ -63,15 +63,15 @@ class SeriesLocation {
 };
 
 /// Returns the sign interval of the median of values in order of measurement, widened for autocorrelation and
-/// for differences between processes. `group_sizes`: number of consecutive values per process; must add up to
-/// the number of values (std::invalid_argument); empty means one process.
+/// differences between processes. `group_sizes`: consecutive values per process; must add up to the number of
+/// values (std::invalid_argument); empty means one process.
 ///
-/// Method: the sign interval has the ranks (n + 1)/2 -+ z sqrt(n)/2 (Conover 3.2, normal approximation, good
-/// to 0.02 from n = 6 on), interpolated between the order statistics. z grows by sqrt(n / n_eff), and by 1 +
-/// 14/(n_eff - 1)^2 because n_eff is an estimate. n / n_eff comes from Autocorrelation: its inflation, or
-/// that of first_lag_bound if larger. If the ranks leave the sample, each side is extended in proportion.
-/// With several processes the interval also covers the spread of their medians: up to five, median +-
-/// Student's t times the standard error; from six on, their sign interval.
+/// Method: ranks (n + 1)/2 -+ z sqrt(n)/2 (Conover 3.2, normal approximation, good to 0.02 from n = 6 on),
+/// interpolated between the order statistics. z grows by sqrt(n / n_eff), and by 1 + 14/(n_eff - 1)^2 because
+/// n_eff is an estimate. n / n_eff is Autocorrelation's inflation, or that of first_lag_bound if larger.
+/// Ranks beyond the sample extend each side in proportion. With several processes the interval covers the
+/// spread of their medians: up to five, median +- Student's t times the standard error; from six on, their
+/// sign interval.
 ///
 /// Nullopt for too small n (6 at 95 %), or if neighbours may be correlated by 1, which means drift (so do 6
 /// of 100 series of 6 independent values, and 2 of 100 series of 8).
@@ -85,52 +85,50 @@ class SeriesLocation {
 ///
 /// Limits: fewer than 20 values of one process cannot distinguish a correlation of .7 or .9 from 0: rho .7
 /// gives .88 to .93 at n = 6 to 12, rho .9 .72 to .86. Spikes, heavy tails and modes that hide rho .7 and .9:
-/// .83 to .95 from n = 20 on. Three processes cover in all of these: .97 to .99 for normal noise. 2 to 8
-/// processes that differ by any amount: .94 to .995, but few are expensive: if they do not differ at all, 3
-/// make the interval 1.7 times as wide as pooling, 5 make it 1.3 times (2: five times).
+/// .83 to .95 from n = 20 on. Three processes: .97 to .99 for normal noise. 2 to 8 processes that differ by
+/// any amount: .94 to .995, but few are expensive: without differences, 3 make the interval 1.7 times as wide
+/// as pooling, 5 make it 1.3 times (2: five times).
 std::optional<Interval> series_median_interval(std::span<const double> values,
                                                std::span<const std::size_t> group_sizes = {},
                                                double confidence = 0.95);
 
 /// Returns the interval of any quantile p in (0, 1); series_median_interval for the median. The ranks contain
 /// the quantile of n_eff independent values (binomial_ranks), read at the same shares of the n order
-/// statistics. n_eff = n over the inflation at the median, where correlation is strongest, so the interval is
-/// rather too wide in the tails. With several processes it also covers the spread of their quantiles
-/// (Student's t). Nullopt if n_eff values have no rank on one side: p95 needs 73 independent values, p99
-/// needs 368.
+/// statistics. n_eff is that of the median, where correlation is strongest, so tail intervals are rather too
+/// wide. With several processes it covers the spread of their quantiles (Student's t). Nullopt if n_eff
+/// values have no rank on one side: p95 needs 73 independent values, p99 needs 368.
 ///
 /// SIM, coverage of the intervals given (bench/coverage.cpp, 2,000 each; lognormal, AR(1) with rho 0, .5 and
-/// .9; p75, p95, p99; n = 20 to 3,000; one process and three): .96 to 1.00. Exceptions are rare, at most 2.4
-/// % of all series: p75 of rho .9 covers .40 to .93 in the 1 to 6 of 100 series of 20 to 100 values (three
-/// processes: 1 to 32) that have an interval, p75 of rho .5 covers .91 in the 20 of 100 at n = 20.
+/// .9; p75, p95, p99; n = 20 to 3,000; one process and three): .96 to 1.00. Exceptions, at most 2.4 % of all
+/// series: p75 of rho .9 covers .40 to .93 in the 1 to 6 of 100 series of 20 to 100 values (three processes:
+/// 1 to 32) that have an interval, p75 of rho .5 covers .91 in the 20 of 100 at n = 20.
 std::optional<Interval> series_quantile_interval(std::span<const double> values, double p,
                                                  std::span<const std::size_t> group_sizes = {},
                                                  double confidence = 0.95);
 
-/// The part of series_median_interval that more samples from the same processes can narrow. For deciding
-/// whether to continue sampling; not for display.
+/// The part of series_median_interval that more samples from the same processes can narrow: for deciding
+/// whether to continue sampling, not for display.
 std::optional<Interval> sampling_interval(std::span<const double> values,
                                           std::span<const std::size_t> group_sizes = {},
                                           double confidence = 0.95);
 
-/// Returns the effective number of independent values (1 <= n_eff <= n): n divided by the inflation by
-/// autocorrelation and by differences between processes (mean square between over mean square within, on
-/// ranks). For display; series_median_interval treats processes differently.
+/// Returns n_eff (1 <= n_eff <= n): n over the inflation by autocorrelation and by differences between
+/// processes (mean square between over within, on ranks). For display; series_median_interval treats
+/// processes differently.
 double effective_sample_size(std::span<const double> values, std::span<const std::size_t> group_sizes = {});
 
-/// Returns Student's t interval of two or more values around `center`.
+/// Student's t interval of two or more values around `center`.
 Interval student_interval(std::span<const double> each, double center, double confidence);
 
-/// Share of samples of some kind, with intervals at any confidence: the mean of values from 0 to 1 in order
-/// of measurement.
+/// Share of samples of some kind: the mean of values from 0 to 1 in order of measurement.
 ///
 /// Method: Wilson's score interval (1927) of n_eff samples; rather too wide for values strictly between 0 and
-/// 1, which vary less. n_eff = n (1 - rho)/(1 + rho) for a positive lag-1 correlation rho, as for a two-state
-/// Markov chain. With several processes the interval also covers the spread of their shares (Student's t).
+/// 1. n_eff = n (1 - rho)/(1 + rho) for a positive lag-1 correlation rho, as for a two-state Markov chain.
+/// With several processes it covers the spread of their shares (Student's t).
 class SeriesShare {
  public:
-  /// `group_sizes`: number of values per process, or empty. Throws std::invalid_argument if it does not add
-  /// up to the number of values, or if `values` is empty or outside [0, 1].
+  /// `group_sizes`: values per process, or empty. Throws std::invalid_argument if it does not add up to the
+  /// number of values, or if `values` is empty or outside [0, 1].
   explicit SeriesShare(std::vector<double> values, std::span<const std::size_t> group_sizes = {});
 
   double value() const { return share_; }
@@ -142,25 +140,24 @@ class SeriesShare {
   std::vector<double> process_shares_;  ///< empty for a single process
 };
 
-/// Returns the interval of a - b by Newcombe's hybrid score method (1998, method 10).
+/// Interval of a - b: Newcombe's hybrid score method (1998, method 10).
 Interval share_difference_interval(const SeriesShare& a, const SeriesShare& b, double confidence);
 
-/// Run-to-run spread of a program on a machine (memory placement, state of the machine): the standard
-/// deviation of the logarithms of the runs' medians, with its degrees of freedom.
+/// Run-to-run spread of a program on a machine (memory placement, machine state): standard deviation of the
+/// logarithms of the runs' medians.
 struct RunSpread {
   double log_sd = 0;
   std::size_t degrees = 0;
 };
 
-/// Returns the spread pooled over groups of runs, each group of one program. Throws std::invalid_argument for
-/// values not above 0. Nullopt if no group has two runs.
+/// Pools the spread over groups of runs, each of one program. Throws std::invalid_argument for values not
+/// above 0. Nullopt if no group has two runs.
 std::optional<RunSpread> run_spread(std::span<const std::vector<double>> groups);
 
-/// Pools two estimates by their degrees of freedom.
+/// By degrees of freedom.
 std::optional<RunSpread> pooled(const std::optional<RunSpread>& a, const std::optional<RunSpread>& b);
 
-/// Returns the half-width of the interval of the difference of mean logarithms of `a` and `b` runs (Student's
-/// t).
+/// Half-width of the interval of the difference of mean logarithms of `a` and `b` runs (Student's t).
 double run_half_width(const RunSpread& spread, std::size_t a, std::size_t b, double confidence);
 
 }  // namespace headroom

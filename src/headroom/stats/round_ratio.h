@@ -17,25 +17,24 @@ namespace headroom {
 /// e-process).
 ///
 /// Against a centre of at most theta, one bets a share of the stake on each value being above it. The stake
-/// grows by 2 / (1 + exp(-2 b x)), where x is the distance of the value from theta in scales of the earlier
-/// values, clipped to 3 scales, and b is the boldness. The mean of that factor over x and -x is 1, so the
-/// stake is a martingale for values symmetric around theta, and falls for lower ones. It reaches 1/p with a
-/// probability of at most p, whenever one looks or stops (Ville 1939). It assumes no variance or
-/// distribution, and no independence if the random order of a round gives each value its sign. The stake is
-/// divided among several boldnesses (.05 to .8). The scale is learned from 5 earlier values, then again each
-/// time their number grows by half.
+/// grows by 2 / (1 + exp(-2 b x)), where x is the distance from theta in scales of the earlier values,
+/// clipped to 3, and b is the boldness. The mean of that factor over x and -x is 1, so the stake is a
+/// martingale for values symmetric around theta, and falls for lower ones. It reaches 1/p with a probability
+/// of at most p, whenever one looks or stops (Ville 1939). No variance or distribution is assumed, nor
+/// independence if the random order of a round gives each value its sign. The stake is divided among
+/// boldnesses of .05 to .8. The scale is learned from 5 earlier values, and again when their number has grown
+/// by half.
 class Bets {
  public:
-  /// `values` in order of measurement. `inflation` (at least 1): factor on the variance of a sum of such
-  /// values relative to independent ones. Throws std::invalid_argument for values that are not finite and
-  /// inflation below 1.
+  /// `values` in order of measurement. `inflation` (at least 1): variance of a sum of such values relative to
+  /// independent ones. Throws std::invalid_argument for non-finite values and inflation below 1.
   explicit Bets(std::span<const double> values, double inflation = 1);
 
-  /// One-sided p-value of the claim that the centre lies above (below) `theta`: 1 / stake, at most 1.
+  /// One-sided p-value for the centre above (below) `theta`: 1 / stake, at most 1.
   double p_above(double theta) const;
   double p_below(double theta) const;
   /// Returns the values that neither claim rejects at the level `tail`; nullopt if one side rejects none.
-  /// Covers simultaneously over all looks with a probability of 1 - 2 tail.
+  /// Coverage over all looks together: 1 - 2 tail.
   std::optional<Interval> interval(double tail) const;
 
  private:
@@ -51,22 +50,21 @@ class Bets {
 
 /// Rank test of the difference of two sides measured in rounds.
 ///
-/// All values are ranked together, b less theta, and T is the sum of the rounds' rank differences. If b lies
+/// All values are ranked together, b less theta; T is the sum of the rounds' rank differences. If b lies
 /// theta above a and nothing else differs, each round's difference is equally likely with the other sign,
-/// however correlated: T is one of 2^n equally likely sums (Fisher's randomization), counted for up to 25
-/// rounds; beyond, T is normal. The test is as strong as Mann-Whitney's for independent values, and stronger
-/// if the values of a round are correlated.
+/// however correlated: T is one of 2^n equally likely sums (Fisher's randomization), counted up to 25 rounds;
+/// beyond, T is normal. As strong as Mann-Whitney's test for independent values, stronger for correlated
+/// ones.
 ///
 /// `inflation` (at least 1) multiplies the variance of T, for autocorrelated differences.
 class PairedRanks {
  public:
-  /// Throws std::invalid_argument unless both sides have equal length, at least one value, and all are
-  /// finite.
+  /// Throws std::invalid_argument unless both sides have equal length, are not empty, and are finite.
   PairedRanks(std::span<const double> a, std::span<const double> b, double inflation = 1);
 
-  /// Returns the median of all differences b - a (Hodges and Lehmann 1963), where T is 0.
+  /// Median of all differences b - a (Hodges and Lehmann 1963), where T is 0.
   double middle() const;
-  /// One-sided p-value of the claim that b lies more (less) than theta above a.
+  /// One-sided p-value for b more (less) than theta above a.
   double p_above(double theta) const;
   double p_below(double theta) const;
   /// Returns the differences that neither claim rejects at the level `tail`; nullopt if 2^-n > tail.
@@ -83,7 +81,7 @@ class PairedRanks {
   double p_value(double theta, double sign) const;
 };
 
-/// Returns the fewest rounds that can reach the level `tail`: 2^-n <= tail.
+/// Fewest rounds that can reach the level `tail`: 2^-n <= tail.
 std::size_t fewest_pairs(double tail);
 
 enum class Look {
@@ -91,7 +89,7 @@ enum class Look {
   kLast      ///< once, after sampling ended for another reason: precision, time, number
 };
 
-/// Error probability per side for each kind of look; 2.5 % together.
+/// Error probability per side; 2.5 % together.
 constexpr double kRunningTail = 0.0025;
 constexpr double kLastTail = 0.0225;
 
@@ -115,9 +113,9 @@ class RoundRatio {
   static std::optional<RoundRatio> of(std::span<const double> test, std::span<const double> baseline,
                                       Look look);
 
-  /// Ratio of the pseudo-medians and its interval; no interval for too few rounds.
+  /// Of the pseudo-medians; no interval for too few rounds.
   RatioEstimate estimate() const;
-  /// One-sided p-value of the claim that the ratio is above (below) `ratio`.
+  /// One-sided p-value for a ratio above (below) `ratio`.
   double p_above(double ratio) const;
   double p_below(double ratio) const;
   std::size_t pairs() const { return pairs_; }
