@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-/// Owns a file descriptor; -1 if closed.
+/// -1 if closed.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -41,12 +41,12 @@ class Descriptor {
 std::string read_file(const std::filesystem::path& path);
 
 /// Resolves symbolic links, as far as the path exists; keeps descriptors of this process (/dev/stdout,
-/// /dev/fd/3). Throws Error for another user's links in a sticky world-writable folder, and for any link
-/// after refuse_links().
+/// /dev/fd/3). Throws Error for another user's links in a sticky world-writable folder, and after
+/// refuse_links() for any link.
 std::filesystem::path resolve_output_path(const std::filesystem::path& asked);
 
-/// By way of a temporary file, fsync and rename. Follows links as resolve_output_path(). Writes devices and
-/// pipes directly. Throws Error.
+/// By temporary file, fsync and rename. Follows links as resolve_output_path(). Writes devices and pipes
+/// directly. Throws Error.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// For headroom's own files; failures surface on writing. Throws Error for a link as resolve_output_path().
@@ -61,7 +61,7 @@ void refuse_links();
 /// Throws Error if write_file_atomically(path) would fail; creates nothing.
 void require_writable(const std::filesystem::path& path);
 
-/// Accepts a folder that does not exist yet.
+/// It need not exist yet.
 void require_writable_folder(const std::filesystem::path& folder);
 
 std::filesystem::path this_executable();
@@ -69,14 +69,14 @@ std::filesystem::path this_executable();
 /// Throws Error for a device that may never end (/dev/zero, a disk), but not for terminals and /dev/null.
 void refuse_endless_device(int file, const std::filesystem::path& path);
 
-/// Returns an empty text if unreadable. Ignores the reported size, which is 0 for /proc and /sys.
+/// Empty if unreadable. Ignores the reported size, which is 0 for /proc and /sys.
 std::string read_file_or_empty(const std::filesystem::path& path);
 
-/// Trims the text.
+/// Trimmed.
 std::string read_file_value(const std::filesystem::path& path);
 
-// Folders of the XDG Base Directory Specification 0.8, not created here. Throw Error if neither the variable
-// nor HOME is set.
+// XDG Base Directory Specification 0.8. Not created here. Throw Error if neither the variable nor HOME is
+// set.
 
 /// $XDG_DATA_HOME/headroom, else ~/.local/share/headroom.
 std::filesystem::path user_data_folder();
@@ -87,7 +87,7 @@ std::filesystem::path user_cache_folder();
 /// $XDG_STATE_HOME/headroom, else ~/.local/state/headroom.
 std::filesystem::path user_state_folder();
 
-/// A new folder in $TMPDIR (or /tmp), removed by the destructor, even if permissions were revoked. The
+/// New folder in $TMPDIR (or /tmp), removed by the destructor, even if permissions were revoked. The
 /// constructor also removes folders of killed programs: those with this user's marker and no lock. Locks work
 /// across containers.
 class TemporaryFolder {
@@ -110,9 +110,8 @@ class TemporaryFolder {
 /// Even if permissions were revoked. Ignores failures.
 void remove_tree(const std::filesystem::path& folder) noexcept;
 
-/// Writes a file in pieces. A temporary file replaces the target in finish(), keeping owner and mode; without
-/// finish() nothing changes. Follows links as resolve_output_path(). Writes devices and pipes directly.
-/// Throws Error.
+/// A temporary file that replaces the target in finish(), keeping owner and mode; without finish() nothing
+/// changes. Follows links as resolve_output_path(). Writes devices and pipes directly. Throws Error.
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path);

@@ -24,21 +24,20 @@ using OptionTarget =
 
 enum class Completes { kNothing, kFile, kExperiment, kAxis, kBackend, kRun, kSuite, kFileOrRun };
 
-/// A line of help: an example, or a word that a command takes.
+/// Example, or a word that a command takes.
 struct HelpEntry {
   std::string name, text;
 };
 
-/// The same for tables of constants.
 struct ConstantHelp {
   const char* name;
   const char* text;
 };
 
-/// An option or operand, for the parser, help, completions and man pages.
+/// For the parser, help, completions and man pages.
 struct Option {
-  /// "-a,--axis", or an operand's placeholder "FILE". "!--no-x" negates a flag; "--shell{/bin/sh}" has a
-  /// default value.
+  /// "-a,--axis", or the placeholder of an operand, "FILE". "!--no-x" negates a flag; "--shell{/bin/sh}" has
+  /// a default.
   std::string names;
   OptionTarget target;
   std::string help;
@@ -55,7 +54,7 @@ struct Option {
 
   /// All values count; otherwise the last does.
   Option& take_all() { return keeps_all = true, *this; }
-  /// All values count, each after its own option.
+  /// As take_all(), each value after its own option.
   Option& repeated() { return takes_one = true, take_all(); }
   Option& delimiter(char character) { return separator = character, *this; }
   Option& one_of(std::vector<std::string> words) { return choices = std::move(words), *this; }
@@ -81,11 +80,11 @@ struct Option {
   }
   bool is_list() const { return !std::holds_alternative<std::string*>(target) && takes_text(); }
   std::vector<std::string> all_names() const;
-  /// Placeholder of the value, such as FILE; empty for a flag.
+  /// "FILE"; empty for a flag.
   std::string value_text() const;
 };
 
-/// An option that users of another tool type.
+/// Of another tool.
 struct ForeignOption {
   const char* names;  ///< "-w,--warmup"; "--benchmark_*": all that begin so, after the exact ones
   bool takes_value;
@@ -93,15 +92,15 @@ struct ForeignOption {
   const char* note = "";
 };
 
-/// Options of a command, the values that they fill, and the action with these values. The last of repeated
-/// options counts (except with take_all()), so that users can override aliases and scripts.
+/// Options of a command, the values that they fill, and its action. The last of repeated options counts
+/// (except with take_all()), so that users can override aliases and scripts.
 class OptionTable {
  public:
   OptionTable(std::string description, std::string name)
       : description_(std::move(description)), name_(std::move(name)) {}
   OptionTable(OptionTable&&) = default;  // move-only: actions refer to options
 
-  /// Returns values for options to fill, which live as long as the table.
+  /// The values live as long as the table.
   template <typename Values>
   Values& own() {
     const auto values = std::make_shared<Values>();
@@ -116,9 +115,9 @@ class OptionTable {
   Option& add_flag(std::string names, T& target, std::string help) {
     return add_option(std::move(names), target, std::move(help));
   }
-  /// Adds --no-follow, for commands that write files named by the user. Returns its value.
+  /// For commands that write files named by the user.
   const bool& add_no_follow();
-  /// Title in help of the options added from here on.
+  /// Title of the options added from here on.
   void group(std::string title) { group_ = std::move(title); }
   void example(std::string command, std::string text = "") {
     examples_.push_back({std::move(command), std::move(text)});
@@ -127,31 +126,30 @@ class OptionTable {
     for (const ConstantHelp& one : all) example(one.name, one.text);
   }
   void examples(std::initializer_list<ConstantHelp> all) { examples(std::span(all.begin(), all.size())); }
-  /// Paragraphs of help after the options.
+  /// Help after the options.
   void details(std::span<const char* const> paragraphs) {
     details_.insert(details_.end(), paragraphs.begin(), paragraphs.end());
   }
   void details(std::initializer_list<const char*> all) { details(std::span(all.begin(), all.size())); }
-  /// Adds a word and its meaning to the list called `title`.
+  /// In the list called `title`.
   void list(std::string title, std::string name, std::string text) {
     lists_.emplace_back(std::move(title), HelpEntry{std::move(name), std::move(text)});
   }
-  /// Options of other tools: replaced, or answered by their note. Not in help.
+  /// Replaced, or answered by their note. Not in help.
   void foreign(std::span<const ForeignOption> all) {
     foreign_.insert(foreign_.end(), all.begin(), all.end());
   }
-  /// Returns the unknown arguments, which are no error.
+  /// Returns the unknown arguments; they are accepted.
   const Arguments& allow_extras() { return *(extras_ = &own<Arguments>()); }
   /// Adds --color and the action.
   void finish(std::function<ExitCode()> action);
-  /// Parses the arguments and takes the action; prints help or what is wrong with the arguments instead.
+  /// Parses and takes the action, or prints help or errors.
   ExitCode run(const Arguments& given);
   const Option* find(const std::string& name) const;
-  /// Index of the first word that is neither an option nor the value of one; also of "--".
+  /// Index of the first word that is no option or its value, or of "--".
   std::size_t first_operand(const Arguments& arguments) const;
-  /// True if `arguments` are this command's options, with valid numbers. Short foreign ones do not count.
+  /// Whether `arguments` are this command's options, with valid numbers. Short foreign ones do not count.
   bool takes_all(const Arguments& arguments) const;
-  /// Usage, options by group, details, examples, wrapped at `width` columns.
   std::string help(std::size_t width) const;
 
   const std::string& description() const { return description_; }
@@ -164,7 +162,7 @@ class OptionTable {
  private:
   Option& add(std::string names, OptionTarget target, std::string help);
   const ForeignOption* find_foreign(const std::string& name) const;
-  /// Number of words of the option at `place`, with its values.
+  /// Words of the option at `place`, with its values.
   std::size_t words_at(const Arguments& arguments, std::size_t place) const;
   /// Replaces foreign options and prints their notes. Throws Error for a refused one.
   Arguments translated(const Arguments& arguments) const;

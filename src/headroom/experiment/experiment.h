@@ -28,35 +28,33 @@ struct Axis {
   std::vector<AxisType> types{};  ///< of the values; empty: all as written
 };
 
-/// Returns the type of the value `text`.
 AxisType axis_type(const Axis& axis, const std::string& text);
 
-/// Returns the canonical text of a value on `axis`: "64" for "0064", "1" for "1.0".
+/// Canonical text of a value: "64" for "0064", "1" for "1.0".
 std::string axis_text(const Axis& axis, const std::string& text);
 
-/// A user's request for one axis: "D=1024,4096", "D=1024-16384*2", "D=64-512+64", "dtype=int8".
+/// "D=1024,4096", "D=1024-16384*2", "D=64-512+64", "dtype=int8".
 struct AxisRequest {
   std::string name;
   std::vector<std::string> values;  ///< ranges expanded
 };
 
-/// Parses "name=values". Ranges are first-last*factor, first-last+step, or first-last (step 1), both ends
-/// included. Throws Error: no '=', empty list, a range that never ends or has over 10,000 values.
+/// Parses "name=values". Ranges: first-last*factor, first-last+step, or first-last (step 1), both ends
+/// included. Throws Error: no '=', empty list, a range that never ends or exceeds 10,000 values.
 AxisRequest parse_axis_request(std::string_view text);
 
 bool accepts(const Axis& axis, std::string_view value);
 /// "one of int8, bf16" or "a positive integer".
 std::string valid_values(const Axis& axis);
 
-/// Returns the accepted values of all requests for `axis` (canonical, without duplicates), or its defaults if
-/// no request names it.
+/// Returns the accepted values of all requests for `axis` (canonical, distinct), or its defaults without a
+/// request.
 std::vector<std::string> select_values(const Axis& axis, std::span<const AxisRequest> requests);
 
 class State;
 
-/// Function to measure over axes. `run` is called once per case in a runner: it reads its axes from the
-/// State, sets up, declares its work, verifies, and calls State::measure, which returns when the case is
-/// released.
+/// Function to measure over axes. `run` is called once per case: it reads its axes from the State, sets up,
+/// declares its work, verifies, and calls State::measure, which returns when the case is released.
 class Experiment {
  public:
   using Function = std::function<void(State&)>;
@@ -64,36 +62,36 @@ class Experiment {
   Experiment(std::string name, Function run) : name_(std::move(name)), run_(std::move(run)) {}
 
   Experiment& summary(std::string text);
-  /// The command line accepts any positive integer.
+  /// Accepts any positive integer.
   Experiment& axis(std::string name, std::initializer_list<long long> values);
-  /// Only these values are accepted.
+  /// Accepts only these values.
   Experiment& axis(std::string name, std::initializer_list<const char*> values);
   Experiment& axis(Axis axis);
-  /// Sets the implementations to compare; default "native". State::backend() returns the requested one.
+  /// Implementations to compare; default "native". State::backend() is the requested one.
   Experiment& backends(std::initializer_list<const char*> names);
   Experiment& backends(std::span<const std::string> names);
-  /// Sets variants of `backend` (block sizes, prefetch distances) if none is best everywhere. The scheduler
-  /// samples all in rounds, once per case and machine, and keeps the fastest. State::variant() returns the
-  /// requested one; skip the case if it does not apply.
+  /// Variants of `backend` (block sizes, prefetch distances). The scheduler samples all in rounds, once per
+  /// case and machine, and keeps the fastest. State::variant() is the requested one; skip the case if it does
+  /// not apply.
   Experiment& variants(const std::string& backend, std::vector<std::string> names);
-  /// Sets the headline metric of tables and targets: "memory_bandwidth(GB/s)", "flops_utilization",
-  /// "latency", or one of State::rate or State::value. Default: memory_bandwidth(GB/s) if the work has bytes,
-  /// else GFLOP/s (GOP/s for integer dtypes) if it has FLOPs, else latency.
+  /// Headline metric of tables and targets: "memory_bandwidth(GB/s)", "flops_utilization", "latency", or one
+  /// of State::rate or State::value. Default: memory_bandwidth(GB/s) if the work has bytes, else GFLOP/s
+  /// (GOP/s for integer dtypes) if it has FLOPs, else latency.
   Experiment& metric(std::string name);
-  /// Further metrics, reported and compared with targets like the headline.
+  /// Reported and compared with targets like the headline.
   Experiment& also_metrics(std::vector<std::string> names);
-  /// Sets the publisher's name of the model: the result is that of a model, not of a kernel.
+  /// Publisher's name of the model: the result is that of a model, not of a kernel.
   Experiment& model(std::string name);
-  /// Runs only if named: for experiments that load long or need much memory.
+  /// Runs only if named, as it loads long or needs much memory.
   Experiment& on_request();
-  /// Sets the device: "cpu" (default), "cuda". Limits apply to cases of the same device.
+  /// "cpu" (default), "cuda". Limits apply to cases of the same device.
   Experiment& device(std::string name);
-  /// The experiment binds its threads; a single thread is not pinned for it.
+  /// The experiment binds its threads; headroom does not pin a single thread.
   Experiment& places_itself();
-  /// Sets default thread counts, a case for each in the same rounds, to measure scaling. State::threads()
-  /// returns the requested one. Default: all CPUs.
+  /// Default thread counts, a case for each in the same rounds. State::threads() is the requested one.
+  /// Default: all CPUs.
   Experiment& threads(std::vector<int> counts);
-  /// In a rank job every rank's time is a sample (grouped like processes), not only the slowest rank's.
+  /// In a rank job every rank's time is a sample (grouped like processes), not only the slowest's.
   Experiment& each_rank_counts();
   /// Marks a limit of the machine: not run by default, never compared with another limit.
   Experiment& limit();
@@ -102,7 +100,7 @@ class Experiment {
   const std::string& summary() const { return summary_; }
   const std::vector<Axis>& axes() const { return axes_; }
   const std::vector<std::string>& backends() const { return backends_; }
-  /// By backend; backends without variants are absent.
+  /// Lacks backends without variants.
   const std::map<std::string, std::vector<std::string>>& variants() const { return variants_; }
   const std::string& metric() const { return metric_; }
   const std::vector<std::string>& also_metrics() const { return also_metrics_; }

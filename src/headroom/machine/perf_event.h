@@ -35,8 +35,7 @@ struct CounterReading {
   std::uint64_t enabled_ns = 0;
   std::uint64_t running_ns = 0;  ///< less than enabled_ns if counters share the hardware in turns
 
-  /// Scaled to the whole time if multiplexed; nullopt if it never ran. Source: perf_event_open(2),
-  /// PERF_FORMAT_TOTAL_TIME_RUNNING.
+  /// Scaled to the whole time if multiplexed; nullopt if it never ran. Source: perf_event_open(2).
   std::optional<double> whole() const;
 };
 
@@ -44,13 +43,11 @@ struct CounterReading {
 class CounterKernel {
  public:
   virtual ~CounterKernel() = default;
-  /// Opens a counter, to be closed by the caller; it is stopped unless it has a leader. Returns -errno on
-  /// failure.
+  /// The caller closes it. Stopped unless it has a leader. Returns -errno on failure.
   virtual int open(const CounterRequest& request) = 0;
-  /// Starts or stops a counter and its group.
+  /// With its group.
   virtual void start(int counter) = 0;
   virtual void stop(int counter) = 0;
-  /// Nullopt if not readable.
   virtual std::optional<CounterReading> read(int counter) = 0;
   virtual void close(int counter) = 0;
   virtual std::vector<int> threads() = 0;
@@ -58,7 +55,6 @@ class CounterKernel {
 
 CounterKernel& linux_counters();
 
-/// Events with those that can be counted.
 struct CountableEvents {
   std::vector<CounterEvent> events;
   std::vector<bool> available;
@@ -69,7 +65,7 @@ struct CountableEvents {
   CounterRequest request(std::size_t event) const;
 };
 
-/// Opens each event once. Excludes the kernel if perf_event_paranoid requires it.
+/// Opens each once. Excludes the kernel if perf_event_paranoid requires it.
 CountableEvents countable_events(CounterKernel& kernel, std::span<const CounterEvent> events);
 
 /// User-space instructions of the calling thread. Often unavailable in virtual machines.
@@ -89,7 +85,7 @@ class InstructionCounter {
   int counter_;  ///< -errno if not open
 };
 
-/// Transfers of a memory controller in one direction, by any program.
+/// Transfers of a memory controller in one direction, by all programs.
 struct ControllerEvent {
   enum class Traffic { kRead, kWrite, kBoth };
   std::string unit;  ///< "uncore_imc_0"
@@ -100,14 +96,13 @@ struct ControllerEvent {
   Traffic traffic = Traffic::kBoth;
 };
 
-/// Transfer events of all memory controllers with known counters: Intel's uncore_imc, else
-/// uncore_imc_free_running; AMD's amd_umc, else amd_df of Zen to Zen 3. Opening them may still be refused.
+/// Transfer events of all known memory controllers: Intel's uncore_imc, else uncore_imc_free_running; AMD's
+/// amd_umc, else amd_df of Zen to Zen 3. Opening them may be refused.
 std::vector<ControllerEvent> memory_controllers(
     const std::filesystem::path& devices = "/sys/bus/event_source/devices");
 
-/// Encodes "event=0x04,umask=0x03" into the config words of perf_event_attr. The files in `format` give the
-/// bits of each term ("config:0-7,32-35"). Returns false for a term without a file or a value that does not
-/// fit.
+/// Encodes "event=0x04,umask=0x03" into the config words of perf_event_attr. Files in `format` give the bits
+/// of each term ("config:0-7,32-35"). False for a term without a file or a value that does not fit.
 bool encode_event(const std::string& terms, const std::filesystem::path& format,
                   std::array<std::uint64_t, 3>& config);
 

@@ -19,7 +19,7 @@
 
 namespace headroom {
 
-/// Finds an executable: in PATH, or if `name` contains a slash relative to `folder` (empty: current).
+/// In PATH, or if `name` contains a slash relative to `folder` (empty: current).
 std::optional<std::filesystem::path> find_program(const std::string& name,
                                                   const std::filesystem::path& folder = {});
 
@@ -33,7 +33,7 @@ struct ExitStatus {
   std::string text() const;
 };
 
-/// The last lines of a stream, in bounded memory.
+/// Last lines of a stream, in bounded memory.
 class LineRing {
  public:
   explicit LineRing(std::size_t max_lines = 20, std::size_t max_line_bytes = 512);
@@ -61,10 +61,9 @@ struct SpawnOptions {
   std::size_t capture_bytes = 0;  ///< bytes kept from the start of that pipe
 };
 
-/// A child in its own process group. Drains its standard output (unless redirected) and standard error,
-/// keeping the last lines. The child inherits only the requested descriptors, and default signal actions. Its
-/// end kills the rest of its group, except daemons that left it. The destructor kills the group and reaps the
-/// child.
+/// Child in its own process group. Drains standard output (unless redirected) and standard error, keeping the
+/// last lines. The child inherits only the requested descriptors, and default signal actions. Its end kills
+/// the rest of its group, except daemons that left it. The destructor kills the group and reaps the child.
 class Child {
  public:
   /// Throws Error if the program cannot be started.
@@ -74,7 +73,7 @@ class Child {
   Child& operator=(Child&&) noexcept;
 
   pid_t pid() const { return pid_; }
-  /// To poll for output; -1 at end of file.
+  /// To poll; -1 at end of file.
   int stdout_fd() const { return stdout_.get(); }
   int stderr_fd() const { return stderr_.get(); }
   /// Readable when the child ends; -1 before Linux 5.3.
@@ -94,12 +93,12 @@ class Child {
   /// By a signal (SIGSTOP, Ctrl-Z).
   bool is_stopped() const;
   /// Drains output until the child ends. Nullopt on time-out (negative: never) or if `give_up` returns true
-  /// (called at the start, after signals, a few times a second).
+  /// (called first, after signals, a few times a second).
   std::optional<ExitStatus> wait(std::chrono::milliseconds timeout,
                                  const std::function<bool()>& give_up = {});
   /// No-op if the child has ended.
   void signal_group(int signal);
-  /// Sends SIGTERM to the group, then SIGKILL after `grace` or the child's end, and reaps the child.
+  /// SIGTERM to the group, then SIGKILL after `grace` or the child's end; reaps the child.
   ExitStatus terminate(std::chrono::milliseconds grace = std::chrono::milliseconds(500));
 
  private:

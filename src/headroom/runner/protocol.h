@@ -19,7 +19,7 @@
 
 namespace headroom {
 
-// JSON of cases and samples, in messages of runners and in journals.
+// For messages of runners and journals.
 
 template <>
 struct JsonCodec<Caches> {
@@ -140,7 +140,7 @@ struct JsonMembers<BlasLibrary> {
 };
 
 Json to_json(const BlasLibrary& blas);
-/// Reads the member "blas". Throws Error naming a mistyped member.
+/// Throws Error naming a mistyped member.
 std::optional<BlasLibrary> blas_of_json(const Json& json);
 
 /// Omits unknown members.
@@ -224,7 +224,6 @@ struct CountReply {
 
 ExperimentDescription describe(const Experiment& experiment);
 
-/// Limits per runner and per experiment.
 inline constexpr std::size_t kMaxExperiments = 10'000;
 inline constexpr std::size_t kMaxAxisPoints = 1'000'000;
 
@@ -244,7 +243,7 @@ CaseSpec case_spec_from_json(const Json& json);
 PrepareReply prepare_reply_from_json(const Json& json);
 SampleReply sample_reply_from_json(const Json& json);
 CountReply count_reply_from_json(const Json& json);
-/// Returns an empty conclusion if absent.
+/// Empty if absent.
 Conclusion conclusion_from_json(const Json& json);
 
 }  // namespace headroom

@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-/// Replaces each value by its rank from 1 to n, means for ties. `sorted`: the same values in ascending order.
+/// Ranks from 1 to n, means for ties. `sorted`: the values in ascending order.
 void replace_by_ranks(std::span<double> values, std::span<const double> sorted);
 
 enum class Location {
@@ -22,7 +22,7 @@ struct Autocorrelation {
   double length = 0;           ///< mean number of values per process
 };
 
-/// Returns the factor n / n_eff on the variance of the location due to autocorrelation within processes.
+/// Returns n / n_eff within processes.
 ///
 /// Method: rank autocorrelations r_k, corrected for the estimated centre ((n r_1 + 1)/(n - 3): Kendall 1954).
 /// A median depends on the correlation of signs, 2/pi asin(rho) (Sheppard). The result is the larger of two
@@ -33,8 +33,8 @@ struct Autocorrelation {
 /// first_lag_bound: r_1 plus one standard error, sqrt((1 - r_1^2)/n), for r_1 from 2.5/sqrt(n) on, and part
 /// of that error from 1.5/sqrt(n) on; no less than .2 (6/n)^1.5. Chosen by simulation (bench/coverage.cpp).
 ///
-/// `group_sizes`: number of consecutive values per process; empty means one process. If a process has fewer
-/// than 8 values, all values count as one series.
+/// `group_sizes`: consecutive values per process; empty means one process. If a process has fewer than 8
+/// values, all count as one series.
 Autocorrelation autocorrelation(std::span<const double> values, std::span<const std::size_t> group_sizes = {},
                                 Location location = Location::kMedian);
 
@@ -45,11 +45,11 @@ Autocorrelation autocorrelation(std::vector<double>&& values, std::span<const do
 double autocorrelation_inflation(std::span<const double> values,
                                  std::span<const std::size_t> group_sizes = {});
 
-/// Returns the inflation of an AR(1) series of `length` values with lag-1 correlation `rho`; 1 for rho <= 0.
+/// Inflation of an AR(1) series of `length` values with lag-1 correlation `rho`; 1 for rho <= 0.
 double first_lag_inflation(double rho, double length, Location location = Location::kMedian);
 
 /// Writes the ranks 1 .. n, means for ties. `ranks` may alias `values`. Throws std::invalid_argument for
-/// values that are not finite.
+/// non-finite values.
 void mid_ranks(std::span<const double> values, std::span<double> ranks);
 
 }  // namespace headroom

@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-/// Interpolates the table linearly in ln(count); extrapolates with the slope of the last two rows.
+/// Linear in ln(count); extrapolates with the slope of the last two rows.
 template <typename Row, std::size_t kRows>
 double interpolated(const std::array<Row, kRows>& table, std::size_t count, double Row::*column) {
   const double n = static_cast<double>(count);
@@ -51,8 +51,7 @@ Tilt tilted(std::span<const double> scores, double t, double u) {
   return tilt;
 }
 
-/// Returns the step of the largest sums of `count` scores: from the smallest score among them to the next
-/// different one.
+/// Step of the largest sums of `count` scores: from the smallest score among them to the next different one.
 double last_step(std::span<const double> scores, std::size_t count) {
   const double edge = scores[count - 1];
   const auto below = std::find_if(scores.begin() + static_cast<std::ptrdiff_t>(count), scores.end(),
@@ -63,14 +62,14 @@ double last_step(std::span<const double> scores, std::size_t count) {
   return above == scores.rend() ? 0 : *above - edge;
 }
 
-/// Cuts below this, in standard deviations of the part's sum, are never critical.
+/// In standard deviations of the part's sum; cuts below are never critical.
 constexpr double kMinDeviations = 2.2;
-/// From this size of the shorter part on, the normal approximation of z is good to 0.05.
+/// From this shorter part on, the normal approximation of z is good to 0.05.
 constexpr std::size_t kLongPart = 40;
-/// Clipping distance, in deviations.
+/// In deviations.
 constexpr double kReach = 3.5;
 
-/// Returns the distances from the median in standard deviations of normal noise.
+/// In standard deviations of normal noise.
 std::vector<double> deviations_from_median(std::span<const double> values) {
   if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
     throw std::invalid_argument("a change of a value that is not finite");
@@ -90,7 +89,7 @@ std::vector<double> deviations_from_median(std::span<const double> values) {
   return deviations;
 }
 
-/// Clips to kReach; the mean is 0.
+/// The mean is 0.
 std::vector<double> bounded_scores(std::span<const double> deviations) {
   std::vector<double> scores;
   for (const double deviation : deviations) scores.push_back(std::clamp(deviation, -kReach, kReach));
@@ -110,7 +109,7 @@ double clamped_around(double value, double a, double b, double reach) {
   return std::clamp(value, std::min(a, b) - reach, std::max(a, b) + reach);
 }
 
-/// Counts the spikes among the two extreme values on the side of `sign`: values further beyond the next one
+/// Counts the spikes among the two extreme values on the side of `sign`: those further beyond the next value
 /// than that is from the median.
 std::size_t spikes_of(std::span<const double> part_deviations, double sign) {
   constexpr double kGap = 2.5;  // deviations
@@ -124,8 +123,8 @@ std::size_t spikes_of(std::span<const double> part_deviations, double sign) {
   return gap_above(1) ? 1 : 0;
 }
 
-/// Whether a part still differs without its `spikes` extreme values. `ordered`: all scores in descending
-/// order, times `sign`.
+/// Whether a part differs without its `spikes` extreme values. `ordered`: all scores, descending, times
+/// `sign`.
 bool differs_without_spikes(std::size_t spikes, std::span<const double> ordered, std::span<const double> part,
                             double sign) {
   constexpr double kMinDifference = 4;  // z of a change
@@ -142,7 +141,7 @@ bool differs_without_spikes(std::size_t spikes, std::span<const double> ordered,
   return permutation_tail_z(others, own.size() - spikes, sum) > kMinDifference;
 }
 
-/// Quantile .999 of the largest z over random orders, made by `bench_changepoints table`.
+/// Quantile .999 of the largest z over random orders (`bench_changepoints table`).
 struct ExcursionCritical {
   double count;
   double certain;
@@ -174,8 +173,8 @@ struct Critical {
   double certain;
 };
 
-/// Quantiles .99 and .997 of the z of the rarest shift of normal values, made by `bench_changepoints table`
-/// from 200,000 series each for up to 40 values to 3,000 for 5,000; smoothed from 60 values on.
+/// Quantiles .99 and .997 of the z of the rarest shift of normal values (`bench_changepoints table`): from
+/// 200,000 series each up to 40 values to 3,000 for 5,000; smoothed from 60 values on.
 constexpr std::array<Critical, 20> kCritical{{
     {14, 3.019, 3.269},   {15, 3.070, 3.353},   {16, 3.103, 3.406},   {17, 3.142, 3.440},
     {18, 3.173, 3.484},   {20, 3.200, 3.535},   {22, 3.238, 3.580},   {25, 3.305, 3.615},
@@ -209,8 +208,7 @@ double autocorrelation_factor(std::span<const double> values, std::span<const st
   const double n = static_cast<double>(values.size()), parts = static_cast<double>(cuts.size() + 1);
   // Each estimated centre costs 1/n (Kendall 1954).
   const double rho = (n * correlation_within_parts(values, cuts) + parts) / (n - 3 * parts);
-  // Smaller correlations occur by chance: ignore them up to two standard errors, count them in full from
-  // three on.
+  // Correlations up to two standard errors are ignored as chance; they count in full from three on.
   const double weight = std::clamp(rho * std::sqrt(n) - 2, 0.0, 1.0);
   const double used = std::min(rho * weight, 0.95);
   return std::sqrt((1 - used) / (1 + used));
@@ -254,7 +252,6 @@ void cut(std::span<const double> values, std::size_t offset, std::vector<std::si
   cut(values.subspan(from), offset + from, changes);
 }
 
-/// Makes values equal that differ by rounding alone.
 std::vector<double> merge_rounding(std::span<const double> values) {
   std::vector<double> levels, sorted(values.begin(), values.end());
   if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) return sorted;
@@ -272,7 +269,7 @@ SeriesPart level_part(std::span<const double> values, std::size_t begin, std::si
   return {begin, end, level, false, level, level};
 }
 
-/// Most values of a part whose pairs are examined; longer parts are thinned.
+/// Longer parts are thinned.
 constexpr std::size_t kMaxPairValues = 300;
 
 std::size_t step_of(std::size_t count) {
@@ -300,7 +297,7 @@ double distance_from(std::span<const double> values, const SeriesPart& part) {
   return sum;
 }
 
-/// Returns the line through `parts` if all steps have its direction and it fits better than their levels.
+/// Returns the line through `parts` if all steps have its direction and it fits better.
 std::optional<SeriesPart> drift_through(std::span<const double> values, std::span<const SeriesPart> parts) {
   const bool rises = parts[1].level > parts[0].level;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -319,7 +316,7 @@ std::optional<SeriesPart> drift_through(std::span<const double> values, std::spa
   return distance_from(values, line) / (1 - 1 / n) < levels ? std::optional(line) : std::nullopt;
 }
 
-/// Returns Mann and Kendall's z, not corrected for autocorrelation.
+/// Mann and Kendall's z, not corrected for autocorrelation.
 double trend_z(std::span<const double> values, const SeriesPart& part) {
   const std::size_t step = step_of(part.end - part.begin);
   double rising = 0, n = 0;
@@ -331,8 +328,8 @@ double trend_z(std::span<const double> values, const SeriesPart& part) {
   return std::abs(rising) / std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
 }
 
-/// Returns the line through a part if it has a trend, else the part. A long drift correlates neighbours on
-/// both sides of every cut, so no step is found in it.
+/// Returns the line through a part with a trend, else the part. A long drift correlates neighbours on both
+/// sides of every cut, so no step is found in it.
 SeriesPart trend_part(std::span<const double> values, const SeriesPart& part) {
   constexpr std::size_t kMin = 14;
   constexpr double kTrend = 3.7;  // 2 in 10,000 by chance
@@ -358,7 +355,7 @@ std::vector<SeriesPart> level_parts(std::span<const double> values, std::span<co
   return parts;
 }
 
-/// Joins drifting parts: from each part on, the longest run that a line fits better.
+/// From each part on, joins the longest run that a line fits better.
 std::vector<SeriesPart> add_drifts(std::span<const double> values, std::span<const SeriesPart> levels) {
   std::vector<SeriesPart> parts;
   for (std::size_t i = 0; i < levels.size();) {
@@ -391,7 +388,7 @@ double permutation_tail_z(std::span<const double> scores, std::size_t count, dou
   double t = 0, u = std::log(k / (n - k));
   const Tilt before = tilted(scores, t, u);
   Tilt tilt = before;
-  // Newton's method for the maximum of the concave wanted t + k u - K(t, u), with halved steps.
+  // Newton's method with halved steps for the maximum of the concave wanted t + k u - K(t, u).
   const auto miss = [&](const Tilt& at) { return std::abs(at.count - k) + std::abs(at.sum - wanted); };
   constexpr int kMaxSteps = 60;
   constexpr double kNear = 1e-6;
@@ -484,7 +481,7 @@ RankExcursion largest_rank_excursion(std::span<const double> values) {
   mid_ranks(values, ranks);
   const double n = static_cast<double>(count);
   for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + ranks[i] - (n + 1) / 2;
-  // Longer series use every second, third, ... place, which can only make z smaller.
+  // Thins longer series, which can only make z smaller.
   constexpr std::size_t kMaxCandidates = 2000;
   const std::size_t step = 1 + (count - 1) / kMaxCandidates;
   RankExcursion best;
@@ -592,7 +589,7 @@ std::vector<SpreadChange> spread_changes(std::span<const double> values, std::sp
 
 std::optional<LineFit> fit_line(std::span<const double> x, std::span<const double> y) {
   if (x.size() != y.size()) throw std::invalid_argument("fit_line: x and y differ in size");
-  // Weights 1 / y^2, around the weighted means to avoid cancellation.
+  // Weights 1 / y^2, centred to avoid cancellation.
   double weights = 0, mean_x = 0, mean_y = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!(y[i] > 0)) throw std::invalid_argument("fit_line: y must be above 0");

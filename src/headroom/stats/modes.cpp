@@ -19,7 +19,7 @@ struct DipQuantile {
   double scaled_dip;  ///< dip times the square root of the count
 };
 
-/// Quantile .995 of the dip of uniform values, made by `bench_modes table`. Constant from 2,000 values on.
+/// Quantile .995 of the dip of uniform values (`bench_modes table`). Constant from 2,000 values on.
 constexpr std::array<DipQuantile, 20> kDipQuantiles{{
     {8, 0.505},   {9, 0.518},   {10, 0.527},  {11, 0.532},  {12, 0.537},  {14, 0.547},   {16, 0.553},
     {18, 0.560},  {20, 0.564},  {25, 0.575},  {30, 0.583},  {40, 0.595},  {50, 0.600},   {70, 0.611},
@@ -76,8 +76,7 @@ class Corners {
   std::span<const double> sorted_;
 };
 
-/// Largest distance of majorant and minorant, and the vertices around it, between which the mode is searched
-/// next.
+/// Largest distance of majorant and minorant; the mode is searched next between the vertices around it.
 struct Widest {
   double distance = 0;
   std::size_t low = 0, high = 0;
@@ -114,7 +113,7 @@ struct Excess {
   std::size_t valley_low = 0, valley_high = 0;
 };
 
-/// Finds where the upper corners are furthest above the minorant, before value `end`. A mode ends there; the
+/// Finds where the upper corners are furthest above the minorant, before value `end`: a mode ends there; the
 /// next dense place begins at the next vertex.
 Excess above_minorant(const Corners& corners, std::span<const Corner> minorant, std::size_t end) {
   Excess most;
@@ -127,7 +126,7 @@ Excess above_minorant(const Corners& corners, std::span<const Corner> minorant, 
   return most;
 }
 
-/// Mirror image of above_minorant, from value `begin` on. A mode begins there.
+/// Mirror image of above_minorant: a mode begins there.
 Excess below_majorant(const Corners& corners, std::span<const Corner> majorant, std::size_t begin) {
   Excess most;
   for (std::size_t l = 0; l + 1 < majorant.size(); ++l) {
@@ -142,13 +141,13 @@ Excess below_majorant(const Corners& corners, std::span<const Corner> majorant, 
 
 constexpr double kMinShare = 0.1;
 constexpr std::size_t kMinGroupSize = 3;
-/// Smallest distance between medians that a user sees as two times, as a share of the lower one.
+/// Smallest distance between medians that users see as two times: share of the lower one.
 constexpr double kMinDistance = 0.01;
-/// Limits for in_stretches: share of the switches of a random order, and standard deviations below them.
+/// For in_stretches: share of the switches of a random order, and standard deviations below them.
 constexpr double kStretchesShare = 0.5;
 constexpr double kChanceDeviations = 3;
 
-/// Spreads equal readings of a coarse clock evenly over its grain; otherwise each would be a mode.
+/// Spreads equal readings of a coarse clock over its grain; else each would be a mode.
 void spread_over_grain(std::vector<double>& sorted) {
   double grain = std::numeric_limits<double>::infinity();
   for (std::size_t i = 1; i < sorted.size(); ++i) {
@@ -167,7 +166,7 @@ void spread_over_grain(std::vector<double>& sorted) {
   if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
 }
 
-/// Returns the index of the first value after the gap between modes; nullopt if unimodal.
+/// First value after the gap between modes; nullopt if unimodal.
 std::optional<std::size_t> cut_of(std::span<const double> sorted, std::size_t begin, std::size_t end) {
   const std::span<const double> part = sorted.subspan(begin, end - begin);
   if (part.empty()) return std::nullopt;
@@ -179,8 +178,8 @@ std::optional<std::size_t> cut_of(std::span<const double> sorted, std::size_t be
   return cut > begin && cut < end ? std::optional(cut) : std::nullopt;
 }
 
-/// Appends the cuts, ascending. A side with fewer than `smallest` values is outliers; the other side is
-/// searched without them.
+/// Appends the cuts, ascending. A side with fewer than `smallest` values is outliers; the search goes on
+/// without them.
 void append_cuts(std::span<const double> sorted, std::size_t begin, std::size_t end, std::size_t smallest,
                  std::vector<std::size_t>& cuts) {
   const std::optional<std::size_t> cut = cut_of(sorted, begin, end);
@@ -218,7 +217,7 @@ struct Changes {
   double mean = 0, variance = 0;
 };
 
-/// Adds one process. The expected number of switches in a random order is the number of runs less one.
+/// Adds one process. A random order has as many switches as runs less one.
 void add_changes(std::span<const double> values, std::span<const double> bounds, Changes& changes) {
   if (values.size() < 2) return;
   std::vector<double> counts(bounds.size() + 1);

@@ -7,13 +7,13 @@
 
 namespace headroom {
 
-/// Returns the number of warm-up values at the front of `values` (in order of measurement); 0 for a steady
-/// series and for fewer than 8 values. Callers keep and flag the values.
+/// Returns the number of warm-up values at the front of `values` (in order of measurement); 0 for fewer than
+/// 8 values. Callers keep and flag them.
 ///
 /// Method: the second half gives the level and the spread (the larger of the scaled MAD and the scaled
 /// distance to the upper decile). There is a warm-up if the first 2 values lie 4.5 spreads above the level,
 /// or the first 3 by 3.5, 4 by 3, or 6 by 2.5; it lasts until a value comes within 1.5 spreads. A single slow
-/// first value may be a spike, and does not move a median.
+/// first value may be a spike.
 ///
 /// SIM, 8,000 series each, n = 10 to 200. False positives: independent normal, lognormal and exponential
 /// noise, and noise with 5 % spikes of three times the time, at most 0.3 %; AR(1) with rho = .5 at most 0.9
@@ -22,9 +22,9 @@ namespace headroom {
 /// %; of 2 %, n = 50: 49, 78, 96 %.
 std::size_t warmup_length(std::span<const double> values);
 
-/// Estimates how many more samples reduce the half-width (relative, or in the unit of the goal) to the goal;
-/// it shrinks with the square root of their number. 0 if the goal is met; the largest size_t if the
-/// half-width is not finite or the goal not positive.
+/// Estimates how many more samples reduce the half-width (relative, or in the unit of the goal) to the goal,
+/// by the square root of their number. 0 if the goal is met; the largest size_t for a non-finite half-width
+/// or a goal not above 0.
 std::size_t samples_needed(std::size_t current_samples, double current_half_width, double goal);
 
 enum class StopReason {
@@ -51,8 +51,8 @@ struct StopState {
   std::optional<double> relative_half_width;  ///< nullopt without an interval, or if not computed
 };
 
-/// Returns why this state alone ends sampling, if it does. The goal counts only after the minimum of samples
-/// and time, a limit always; if both hold, the goal is the reason.
+/// Returns why this state alone ends sampling, if it does. The goal, which takes precedence, counts only
+/// after the minimum of samples and time; a limit counts always.
 std::optional<StopReason> should_stop(const StopRule& rule, const StopState& state);
 
 /// Stop rule with memory: the goal must still be met after a quarter more samples than when first met.
