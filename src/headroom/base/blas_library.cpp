@@ -17,7 +17,7 @@ struct KnownBlas {
   std::string_view in_path, name;
 };
 
-/// By preference: a reference BLAS beside an optimised one is idle.
+/// By preference: a reference BLAS is idle if an optimised one is loaded.
 constexpr std::array<KnownBlas, 7> kKnown{{{"openblas", "OpenBLAS"},
                                            {"libmkl", "MKL"},
                                            {"blis", "BLIS"},
@@ -32,7 +32,7 @@ std::size_t rank_of(const BlasLibrary& blas) {
   return rank;
 }
 
-/// Returns the longest dotted number: "0.3.21" of "libopenblasp-r0.3.21.so".
+/// The longest: "0.3.21" of "libopenblasp-r0.3.21.so".
 std::string dotted_version(std::string_view file_name) {
   std::string longest, run;
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };

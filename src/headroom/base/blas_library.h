@@ -19,14 +19,13 @@ struct BlasLibrary {
 /// Many times slower than others.
 inline constexpr const char* kReferenceBlas = "reference BLAS";
 
-/// Returns nullopt without a BLAS.
 using DescribeBlas = std::function<std::optional<BlasLibrary>()>;
 
-/// Identifies a BLAS by file name and folder: Debian keeps alternatives of libblas.so.3 in folders named
-/// after the library. Returns nullopt for other libraries.
+/// By file name and folder: Debian keeps alternatives of libblas.so.3 in folders named after the library.
+/// Nullopt for other libraries.
 std::optional<BlasLibrary> identify_blas(std::string_view file);
 
-/// Returns the BLAS that computes: Debian's OpenBLAS libblas.so.3 forwards to libopenblas.so.0.
+/// The BLAS that computes: Debian's OpenBLAS libblas.so.3 forwards to libopenblas.so.0.
 std::optional<BlasLibrary> loaded_blas();
 
 /// Affects only OpenBLAS without OpenMP.

@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-/// A failure that the user must fix: what failed, on what, what to do. Measurement outcomes (a skipped case,
-/// a wrong result) are data, not errors.
+/// A failure that the user must fix: what failed, on what, what to do. Skipped cases and wrong results are
+/// data, not errors.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,7 +27,7 @@ decltype(auto) with_context(const std::string& context, Body&& body) {
 /// Thrown when the user interrupts a benchmark.
 struct Interrupted {};
 
-/// Exit code of all programs of this project.
+/// Of all programs of this project.
 enum class ExitCode : int {
   kSuccess = 0,
   kFailure = 1,       ///< regression, missed target, failed experiment

@@ -22,13 +22,12 @@ namespace headroom {
 
 struct JsonItem;
 
-/// Wrong type or missing member.
 class JsonError : public Error {
  public:
   using Error::Error;
 };
 
-/// A JSON value; objects keep their order.
+/// Objects keep their order.
 class Json {
  public:
   enum class Type { kNull, kBoolean, kInteger, kUnsigned, kReal, kString, kArray, kObject };
@@ -95,8 +94,8 @@ class Json {
   /// "an array", "null", ...
   const char* type_text() const;
 
-  /// Converts to bool, number, std::string, or a std::vector or std::map<std::string, ...> of those. Throws
-  /// JsonError for another type or a whole number out of range; truncates reals.
+  /// To bool, number, std::string, or a std::vector or std::map<std::string, ...> of those. Throws JsonError
+  /// for another type or a whole number out of range; truncates reals.
   template <typename T>
   T get() const {
     if constexpr (std::same_as<T, bool>) {
@@ -150,7 +149,7 @@ class Json {
   bool contains(std::string_view key) const { return is_object() && find(key) != nullptr; }
   const Json& at(std::string_view key) const;
   Json& at(std::string_view key);
-  /// Returns `fallback` if absent.
+  /// `fallback` if absent.
   template <typename T>
   T value(std::string_view key, T fallback) const {
     const Json* member = find(key);
@@ -198,7 +197,7 @@ class Json {
   Value value_;
 };
 
-/// An item of a braced list: an element, or a member {key, value}.
+/// Item of a braced list: an element, or a member {key, value}.
 struct JsonItem {
   template <typename T>  // no item makes a Json: NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
   requires std::constructible_from<Json, T> JsonItem(T&& from) : value(std::forward<T>(from)) {}
@@ -208,12 +207,12 @@ struct JsonItem {
   mutable Json value;  ///< moved out of the list
 };
 
-/// Parses strict JSON (JsonReader::value).
+/// Strict (JsonReader::value).
 Json parse_json(std::string_view text, const std::string& source);
 
 bool is_json(std::string_view text);
 
-/// Resolves a JSON pointer (RFC 6901); nullptr if absent. Throws Error for an invalid pointer.
+/// RFC 6901; nullptr if absent. Throws Error for an invalid pointer.
 const Json* json_at(const Json& value, std::string_view pointer);
 
 /// Throw Error for an absent or mistyped member: "results.json: /records/3/metric/name: expected a string,
@@ -244,14 +243,14 @@ enum class JsonText {
   kAscii,  ///< the same with \u escapes
   kAsIs    ///< keeps invalid bytes
 };
-/// Appends the text in quotes.
+/// In quotes.
 void append_json_string(std::string& out, std::string_view text, JsonText form = JsonText::kUtf8);
 
 struct CleanText {
   std::string text;
   bool is_clean = true;  ///< false: bad escape kept, or invalid UTF-8 replaced by U+FFFD
 };
-/// Decodes the escapes between the quotes of a JSON string.
+/// Decodes the text between quotes.
 CleanText clean_text(std::string_view inside);
 
 }  // namespace headroom

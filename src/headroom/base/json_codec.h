@@ -18,7 +18,7 @@
 
 namespace headroom {
 
-/// Location of a value, formatted only for errors. Must not outlive its parent.
+/// Formatted only for errors. Must not outlive its parent.
 class JsonPath {
  public:
   explicit JsonPath(std::string_view root) : key_(root) {}
@@ -39,8 +39,8 @@ class JsonPath {
 /// Converts T to JSON (`write`) and back (`read`, which throws Error with the path). Defined for JSON's
 /// types, lists, maps, structures with JsonMembers and enumerations with JsonNames.
 ///
-/// `take`, optional, is a fast `read`. It returns false if the text is not plain enough for JsonCursor, or if
-/// `read` would throw.
+/// `take`, optional, is a fast `read`: false if the text is not plain enough for JsonCursor, or if `read`
+/// would throw.
 template <typename T>
 struct JsonCodec;
 
@@ -232,7 +232,7 @@ bool is_nothing(const T& value) {
   }
 }
 
-/// `get`: a pointer to member, or a function that returns a reference.
+/// Pointer to member, or a function that returns a reference.
 template <JsonPresence kPresence, typename Get>
 struct JsonMember {
   const char* key;
@@ -334,7 +334,7 @@ T read_members(const Json& json, const JsonPath& path) {
   return object;
 }
 
-/// Takes a member and sets its bit in `seen`. Returns false for a duplicate.
+/// Sets the member's bit in `seen`. Returns false for a duplicate.
 template <typename T>
 bool take_member(JsonCursor& cursor, std::string_view key, T& object, std::uint64_t& seen) {
   std::uint64_t bit = 1;

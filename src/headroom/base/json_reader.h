@@ -15,13 +15,13 @@
 
 namespace headroom {
 
-/// Returns nullptr if there is no number. A zero byte must follow the text.
+/// Null without a number. A zero byte must follow the text.
 const char* json_number_end(const char* at);
 
-/// Returns infinity or zero if out of range.
+/// Infinity or zero if out of range.
 double json_number_value(std::string_view token);
 
-/// Accepts 0 to 2^64 - 1 without point or exponent.
+/// 0 to 2^64 - 1 without point or exponent.
 std::optional<std::uint64_t> json_whole_number(std::string_view token);
 
 /// Fast reader of plain JSON: strings without escapes, numbers in range, literals. Returns false for anything
@@ -39,7 +39,7 @@ class JsonCursor {
   bool take(char expected);
   bool take_null() { return take_literal("null"); }
   bool take_bool(bool& value);
-  /// A view into the text, without quotes.
+  /// Without quotes.
   bool take_string(std::string_view& value);
   bool take_number(double& value);
   /// Without point and exponent.
@@ -91,19 +91,20 @@ class JsonReader {
   JsonReader(const JsonReader&) = delete;
   JsonReader& operator=(const JsonReader&) = delete;
 
-  /// Accepts these words, which other writers have for NaN and the infinities, as numbers.
+  /// Accepts these words of other writers, for NaN and the infinities, as numbers.
   void accept_numbers(std::initializer_list<std::string_view> words) { number_words_ = words; }
 
-  /// Returns the first character of the next token; '\0' at the end.
+  /// First character of the next token; '\0' at the end.
   char peek();
 
   /// `visit` must take the value.
   void members(const std::function<void(const std::string& key)>& visit);
   /// `visit` must take the element.
   void elements(const std::function<void()>& visit);
-  /// Takes "null" or a number that does not fit. Must throw for an empty token, which means another value.
+  /// Takes "null" or a number that does not fit. Must throw for an empty token: another value.
   using TakeOther = std::function<void(std::string_view token)>;
-  /// Appends an array of numbers, passing other elements to `take_other`. `Number`: double or std::uint32_t.
+  /// Appends an array, passing elements other than numbers to `take_other`. `Number`: double or
+  /// std::uint32_t.
   template <typename Number>
   void numbers(std::vector<Number>& column, const TakeOther& take_other);
 
@@ -138,7 +139,7 @@ class JsonReader {
   void expect_bytes(std::uint64_t size) { size_ = size; }
   /// All that is read and not taken.
   std::string_view window() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
-  /// Returns the number of bytes written to `room`; 0 at the end.
+  /// Returns the bytes written to `room`; 0 at the end.
   virtual std::size_t read_more(char* room, std::size_t size);
 
  private:

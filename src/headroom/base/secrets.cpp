@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-/// Returns "_api_key_" for "apiKey" and "API-KEY".
+/// "_api_key_" for "apiKey" and "API-KEY".
 std::string words_of(std::string_view name) {
   std::string words = "_";
   bool was_lower = false;
@@ -43,7 +43,7 @@ std::string redact_url_passwords(std::string text) {
   return text;
 }
 
-/// Hides the values in "?user=me&password=x" and "PASSWORD=x".
+/// In "?user=me&password=x" and "PASSWORD=x".
 std::string redact_values(std::string text) {
   for (std::size_t equals = 0; (equals = text.find('=', equals)) != std::string::npos; ++equals) {
     const std::size_t before = text.find_last_of("&?;,'\" ", equals);
@@ -62,7 +62,7 @@ bool is_option(std::string_view word) {
   return word.size() > 1 && word.front() == '-';
 }
 
-/// Matches "--token", "Bearer".
+/// "--token", "Bearer".
 bool precedes_secret(std::string_view word) {
   if (is_option(word)) return word.find('=') == std::string_view::npos && is_secret_name(word);
   const std::string name = words_of(word);

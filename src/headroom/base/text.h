@@ -12,7 +12,7 @@
 namespace headroom {
 
 /// Escapes control characters (except line ends and tabs), bidirectional marks and invalid UTF-8 ("\x1B",
-/// "\u202E"), for untrusted text.
+/// "\u202E").
 std::string visible(std::string_view text);
 
 /// Quotes visible() text on one line.
@@ -35,11 +35,11 @@ constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns plausible corrections (edit distance or prefix), nearest first.
+/// By edit distance or prefix, nearest first.
 std::vector<std::string> nearest(std::string_view name, std::span<const std::string> candidates,
                                  std::size_t count = 3);
 
-/// Returns "; did you mean 'gemv' or 'gather_gemv'?" or an empty text.
+/// "; did you mean 'gemv' or 'gather_gemv'?", or empty.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 /// Parses the whole text.
@@ -49,28 +49,28 @@ std::optional<double> to_number(std::string_view text);
 /// Counts code points; for terminal columns see tables/width.h.
 std::size_t character_count(std::string_view text);
 
-/// Returns 0 if invalid (Unicode standard, table 3-7).
+/// 0 if invalid (Unicode standard, table 3-7).
 std::size_t utf8_length(std::string_view text);
 
 /// Of a valid sequence of two to four bytes.
 std::uint32_t code_point(std::string_view sequence);
 
-/// Returns false if it replaced a byte by U+FFFD.
+/// False if it replaced a byte by U+FFFD.
 bool append_valid_utf8(std::string_view text, std::string& out);
 
 /// Matches '*' with any characters, '?' with one.
 bool fits_glob(std::string_view pattern, std::string_view text);
 
-/// Escapes for XML or HTML elements and double-quoted attributes. ASCII control characters not in `kept`
-/// become `control`.
+/// For XML or HTML elements and double-quoted attributes. ASCII control characters not in `kept` become
+/// `control`.
 std::string markup_text(std::string_view text, std::string_view control, std::string_view kept = {});
 
-/// Returns "1 case", "12 cases".
+/// "1 case", "12 cases".
 std::string counted(std::size_t count, std::string_view noun);
 
 const char* is_or_are(std::size_t count);
 
-/// Returns "xxxx... (6.01 MiB, #9f86d081)" for long texts, with a hash of the whole.
+/// "xxxx... (6.01 MiB, #9f86d081)" for long texts, with a hash of the whole.
 std::string abridged(std::string_view text, std::size_t longest);
 
 }  // namespace headroom

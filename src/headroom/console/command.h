@@ -22,8 +22,8 @@ class OptionTable;
 struct Command {
   const char* name;
   const char* summary;
-  /// Returns the options for `arguments`, and removes arguments that are none: an action, a command to
-  /// measure. Throws Error for an unknown action.
+  /// Removes arguments that are no options: an action, a command to measure. Throws Error for an unknown
+  /// action.
   OptionTable (*options)(Arguments& arguments);
   std::vector<CommandWord> (*words)() = nullptr;
   const char* program = nullptr;

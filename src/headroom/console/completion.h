@@ -10,7 +10,7 @@
 
 namespace headroom::cli {
 
-/// Returns the options after `words`: an analysis or action adds its own. Falls back to those after none.
+/// After `words`: an analysis or action adds options. Falls back to those after none.
 OptionTable option_table(const Command& command, Arguments words);
 
 struct Candidate {
@@ -22,7 +22,7 @@ struct Candidates {
   bool files = false;
 };
 
-/// Adds values known only to the program: runs, experiments, suites.
+/// Values known only to the program: runs, experiments, suites.
 using ValueSource = std::function<void(Completes what, const Arguments& words, Candidates& found)>;
 
 /// Completes the last of `words`, which follow the command's name.
@@ -33,7 +33,7 @@ void keep_matching(Candidates& found, const std::string& typed);
 /// Prints "word<TAB>help" lines, and ":files" if files are valid.
 void print_candidates(const Candidates& found);
 
-/// First arguments that ask another headroom program for candidates or a man page.
+/// Ask another headroom program for candidates or a man page.
 constexpr const char* kCandidatesAction = "--candidates";
 constexpr const char* kManAction = "--man";
 

@@ -11,11 +11,11 @@ namespace headroom::cli {
 
 class OptionTable;
 
-/// Declares --max-memory, for commands that read untrusted files.
+/// For commands that read untrusted files.
 void declare_max_memory(OptionTable& table, std::string& text);
 
-/// Parses a size; empty: a quarter of the machine's memory, within the available memory. Throws Error for an
-/// invalid or too small size.
+/// Empty: a quarter of the machine's memory, within the available memory. Throws Error for an invalid or too
+/// small size.
 std::int64_t max_memory_bytes(const std::string& text);
 
 [[noreturn]] void throw_memory_limit(const std::string& what, std::int64_t most);

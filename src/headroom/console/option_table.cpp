@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that includes CLI11, which takes four seconds to compile.
+// Only this file includes CLI11: it takes four seconds to compile.
 
 #include "headroom/console/option_table.h"
 
@@ -41,7 +41,7 @@ std::string unexpected(const CLI::App& app) {
   return "unexpected argument: " + quote(app.remaining().front());
 }
 
-/// Replaces CLI11's "--export: 2 required [TEXT,TEXT] missing" by the description.
+/// Replaces CLI11's "--export: 2 required [TEXT,TEXT] missing".
 std::string missing_values(const CLI::App& app, const std::string& what) {
   const std::string name = what.substr(0, what.find(':'));
   for (const CLI::Option* option : app.get_options()) {
@@ -82,7 +82,7 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
   return *declared;
 }
 
-/// "last" is "@last" for an operand that may be a run, unless a file has this name.
+/// "last" is "@last" for an operand that may be a run, unless it is a file.
 void name_last_run(const Option& option) {
   const auto name = [](std::string& word) {
     std::error_code ignored;

@@ -17,7 +17,7 @@
 namespace headroom::cli {
 namespace {
 
-/// Process-wide; written once, on parsing the arguments.
+/// Process-wide; written once.
 std::string& chosen_colour() {
   static std::string chosen = "auto";
   return chosen;
@@ -38,7 +38,7 @@ bool shows_colour(std::FILE* out) {
   return !is_refused && can && ::isatty(::fileno(out)) == 1;
 }
 
-/// Returns 0 without a terminal.
+/// 0 without a terminal.
 std::size_t screen_width(std::FILE* out) {
   winsize size{};
   const int file = ::fileno(out);

@@ -14,8 +14,7 @@
 
 namespace headroom::cli {
 
-/// Prints text, escaped by visible() because it may be untrusted. Everything but JSON and sheets goes through
-/// here.
+/// Escapes `text` (visible()). Everything but JSON and sheets goes through here.
 void print_text(std::string_view text, std::FILE* out);
 
 /// Prints "headroom: SENTENCE".
@@ -25,12 +24,11 @@ void print_message(fmt::format_string<Args...> format, Args&&... args) {
   print_sentence(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// COLUMNS, or the width of the terminal. Returns 0 (no limit) for files and pipes, so that their content
-/// depends only on the results.
+/// COLUMNS, or the terminal's width; 0 (no limit) for files and pipes, so that their content depends only on
+/// the results.
 std::size_t terminal_width(std::FILE* out);
 
-/// A progress line on standard error, redrawn in place and removed at the end. Does nothing without a
-/// terminal.
+/// Progress line on standard error, redrawn in place and removed at the end. Nothing without a terminal.
 class StatusLine {
  public:
   StatusLine();
@@ -39,7 +37,7 @@ class StatusLine {
   StatusLine& operator=(const StatusLine&) = delete;
 
   bool is_shown() const { return is_terminal_; }
-  /// Fits the line to the terminal: shortens `name` first, then cuts the end.
+  /// Fits the line to the terminal: shortens `name`, then cuts the end.
   void draw(std::string_view before, std::string_view name, std::string_view after);
   void clear();
 
@@ -47,7 +45,7 @@ class StatusLine {
   bool is_terminal_, is_drawn_ = false;
 };
 
-/// Sets --color: "auto", "always" or "never". "auto" means a capable terminal without NO_COLOR
+/// --color: "auto", "always" or "never". "auto" means a capable terminal without NO_COLOR
 /// (https://no-color.org).
 void choose_colour(const std::string& when);
 
@@ -57,11 +55,11 @@ void print_view(const View& view, std::FILE* out, bool markdown = false);
 
 void print_table(const Table& table, std::FILE* out);
 
-/// Opens /dev/null for each closed standard stream, because a file opened later would get its number. Writing
-/// to a closed standard output still fails.
+/// As /dev/null: a file opened later would get their numbers. Writing to a closed standard output still
+/// fails.
 void open_closed_streams();
 
-/// Flushes standard output. Returns `code`, or kError with a message if a write failed. Call last.
+/// Returns `code`, or kError with a message if a write failed. Call last.
 ExitCode after_output(ExitCode code);
 
 }  // namespace headroom::cli

@@ -10,15 +10,15 @@
 
 namespace headroom::cli {
 
-/// In this program's folder, the installation, or PATH; may be empty.
+/// From this program's folder, the installation, or PATH; may be empty.
 std::string find_program_of_ours(const std::string& name);
 
-/// Returns its exit code. Forwards signals sent to this process; the program dies with it. Throws Error if it
-/// is missing, cannot be started, or is killed by a signal.
+/// Forwards signals sent to this process; the program dies with it. Throws Error if it is missing, cannot be
+/// started, or is killed by a signal.
 ExitCode run_program(const std::string& name, const Arguments& arguments);
 
-/// Runs `program` with open standard streams and reports its errors. Writes beyond the file-size limit fail;
-/// refuses a stack limit below 1 MiB.
+/// Opens closed standard streams and reports errors. Writes beyond the file-size limit fail; refuses a stack
+/// limit below 1 MiB.
 int exit_code_of(const std::function<ExitCode()>& program);
 
 /// main() of headroom-trace and headroom-pages. The first argument selects one of several commands. Refuses a

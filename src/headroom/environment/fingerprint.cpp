@@ -63,7 +63,7 @@ std::string packed_reference(const std::string& packed, const std::string& refer
   return {};
 }
 
-/// Looks in this working tree's git folder, the shared one, and packed-refs.
+/// In this working tree's git folder, the shared one, and packed-refs.
 std::string resolve(const fs::path& git, const fs::path& common, const std::string& reference) {
   for (const fs::path& folder : {git, common}) {
     const std::string sha = read_file_value(folder / reference);
@@ -150,8 +150,8 @@ std::string cache_list(const std::vector<std::int64_t>& bytes) {
   return fmt::format("{}", fmt::join(sizes, ", "));
 }
 
-/// Returns the machine description for the OSS benchmark database: its dashboard reads the device from `name`
-/// and the architecture from `type`; its uploader puts total memory in avail_mem_in_gb.
+/// For the OSS benchmark database: its dashboard reads the device from `name` and the architecture from
+/// `type`; its uploader puts total memory in avail_mem_in_gb.
 Environment::Runner describe(const MachineFacts& facts) {
   Environment::Runner runner;
   runner.name = "cpu";

@@ -11,22 +11,21 @@
 
 namespace headroom {
 
-/// State of a git working folder. Fields are empty outside git, before the first commit, on a detached head
-/// (no branch), without a remote.
+/// Fields are empty outside git, before the first commit, on a detached head (no branch), without a remote.
 struct GitState {
   std::string sha;
   std::string branch;
   std::string repo;  ///< "owner/name" of the remote "origin", else its address without secrets
 };
 
-/// Reads git's files from `folder` upwards. Supports linked working trees, submodules and packed references.
+/// Reads git's files from `folder` upwards, for linked working trees, submodules and packed references too.
 /// Never throws. Source: gitrepository-layout(5).
 GitState read_git_state(const std::filesystem::path& folder);
 
 std::string origin_address(std::string_view config);
 
 /// "owner/name" of "https://user:secret@host/owner/name.git" and "git@host:owner/name.git"; without a host,
-/// the name of the last folder.
+/// the last folder.
 std::string repository_name(std::string_view address);
 
 struct GpuFiles {
@@ -38,12 +37,12 @@ struct GpuFiles {
 
 GpuFiles read_gpu_files(const std::filesystem::path& root = "/");
 
-/// A short stable name of this machine ("emerald-rapids-2c-4f1c9a02"), from CPU model and microarchitecture
-/// flags, core count, cache sizes, memory in GiB, NVIDIA GPUs and the host name, which HEADROOM_MACHINE
-/// overrides to pool equal machines. Independent of reboots, kernel updates and the limits of this process.
+/// Short stable name of this machine ("emerald-rapids-2c-4f1c9a02"), from CPU model and microarchitecture
+/// flags, core count, cache sizes, memory in GiB, NVIDIA GPUs and the host name (HEADROOM_MACHINE overrides
+/// it to pool equal machines). Independent of reboots, kernel updates and the limits of this process.
 std::string machine_fingerprint();
 
-/// Inputs of the fingerprint, regardless of the limits of this process.
+/// Inputs of the fingerprint; limits of this process do not matter.
 struct MachineFacts {
   std::string microarchitecture, cpu_model;
   int stepping = 0;

@@ -225,7 +225,7 @@ struct FreeBitmap {
 };
 using TopologyHandle = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-/// hwloc excludes CPUs forbidden by the cgroup; apply the affinity mask too.
+/// hwloc respects the cgroup; apply the affinity mask too.
 TopologyHandle load() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0)

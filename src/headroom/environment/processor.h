@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-/// CPUID register words for vector and matrix instructions, and XCR0: the registers that the operating system
-/// saves.
+/// CPUID register words for vector and matrix instructions, and XCR0, the registers saved by the operating
+/// system.
 struct IsaWords {
   std::uint32_t leaf1_ecx = 0;
   std::uint32_t leaf7_ebx = 0, leaf7_ecx = 0, leaf7_edx = 0;  ///< sub-leaf 0
@@ -16,11 +16,11 @@ struct IsaWords {
   std::uint64_t xcr0 = 0;
 };
 
-/// Usable instruction sets in a fixed order, spelled as Linux does: "avx2", "avx512f", "avx512_bf16", ...
-/// Source: Intel 64 and IA-32 Software Developer's Manual, volume 2A, CPUID.
+/// In a fixed order, spelled as in Linux: "avx2", "avx512f", "avx512_bf16", ... Source: Intel 64 and IA-32
+/// Software Developer's Manual, volume 2A, CPUID.
 std::vector<std::string> isa_names(const IsaWords& words);
 
-/// Identity and instruction sets of the CPU. Except on x86, brand and names come from /proc/cpuinfo.
+/// Except on x86, from /proc/cpuinfo.
 struct CpuIdentity {
   std::string vendor;
   std::string brand;
@@ -31,7 +31,7 @@ struct CpuIdentity {
 
 CpuIdentity read_cpu_identity();
 
-/// Parses /proc/cpuinfo of a machine other than x86: "CPU part" gives the model, "Features" the names.
+/// "CPU part" gives the model, "Features" the names.
 CpuIdentity parse_arm_cpuinfo(const std::string& cpuinfo);
 
 /// "emerald-rapids", "zen4", "neoverse-v2"; else the brand in lower case with dashes; "unknown-cpu" without a

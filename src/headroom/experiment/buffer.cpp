@@ -30,8 +30,8 @@ std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Gives each page its memory. Unwritten pages share one page of zeros that stays in the caches, and writing
-/// them faults; both would distort a measurement.
+/// Unwritten pages share one page of zeros that stays in the caches, and writing them faults; both would
+/// distort a measurement.
 void touch(std::byte* data, std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return;
@@ -70,7 +70,7 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const PagePolicy wish = page_policy();
   const std::size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kPage;
   const std::size_t used = rounded_up(bytes + kReadableBehind, kPage);
-  // mmap aligns to a page only: one alignment more leaves space to move the start.
+  // mmap aligns to a page only: adds space to move the start.
   mapping_bytes_ = used + (alignment > kPage ? alignment : 0);
   mapping_ = ::mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();

@@ -8,28 +8,28 @@
 
 namespace headroom {
 
-/// Page size that Buffers of 2 MiB and more request: huge, small, or no request.
+/// Pages that Buffers of 2 MiB and more request.
 enum class PagePolicy { kHuge, kSmall, kNone };
-/// Environment variable: "yes" (default), "no" or "default" for PagePolicy.
+/// "yes" (default), "no" or "default" for PagePolicy.
 inline constexpr const char* kHugePagesVariable = "HEADROOM_HUGE_PAGES";
 /// Reads kHugePagesVariable. Throws Error for an invalid value.
 PagePolicy page_policy();
 
-/// Bytes of Buffers that could lie in huge pages (4 MiB of a 5 MiB buffer), and those that did after the
-/// first touch.
+/// Bytes of Buffers that could lie in huge pages (4 MiB of a 5 MiB buffer), and that did after the first
+/// touch.
 struct BufferPages {
   std::size_t possible = 0, huge = 0;
 };
-/// Returns the sums over all Buffers of this process. Thread-safe.
+/// Over all Buffers of this process. Thread-safe.
 BufferPages buffer_pages();
 /// Nullopt if no huge page is possible.
 std::optional<double> huge_share(const BufferPages& pages);
 /// Empty if no huge page is possible.
 std::string text_of(const BufferPages& pages);
 
-/// Zeroed memory for inputs and outputs, aligned to 64 bytes; from 2 MiB up aligned to 2 MiB and in huge
-/// pages if page_policy() requests and the kernel grants them. 128 readable bytes follow the end, so that
-/// kernels may load whole vectors there.
+/// Zeroed memory, aligned to 64 bytes; from 2 MiB up aligned to 2 MiB and in huge pages if page_policy()
+/// requests and the kernel grants them. 128 readable bytes follow the end, so that kernels may load whole
+/// vectors.
 class Buffer {
  public:
   Buffer() = default;
@@ -52,7 +52,7 @@ class Buffer {
     return {reinterpret_cast<const T*>(data_), bytes_ / sizeof(T)};
   }
 
-  /// Fills with 0xFF: a NaN for every float type, -1 for integers.
+  /// With 0xFF: NaN for every float type, -1 for integers.
   void poison();
 
  private:

@@ -25,7 +25,7 @@ constexpr std::array<CounterEvent, 3> kWorkEvents{{
     {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
     {"cache_misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
 }};
-/// Time for counting other programs' traffic: enough for a mean, not more than it is worth.
+/// For counting other programs' traffic.
 constexpr std::chrono::milliseconds kMinIdle{1}, kMaxIdle{50};
 
 constexpr const char* kNoController = "none is listed in /sys/bus/event_source/devices";
@@ -40,7 +40,7 @@ CounterRequest request_of(const ControllerEvent& event) {
   return {.type = event.type, .config = event.config, .thread = -1, .cpu = event.cpu};
 }
 
-/// Sum of counters, each scaled to the whole time.
+/// Each counter is scaled to the whole time.
 class Sum {
  public:
   /// `factor`: amount per count.
@@ -51,9 +51,9 @@ class Sum {
     share_ = std::min(share_, share);
     value_ += factor * reading.whole().value_or(0);
   }
-  /// Voids the sum: a counter could not be read.
+  /// Voids the sum, as a counter could not be read.
   void lack() { lacks_ = true; }
-  /// Nullopt if nothing was counted, the sum is void, or a counter never ran.
+  /// Nullopt for no or void counts, or if a counter never ran.
   std::optional<double> value() const {
     if (!any_ || lacks_ || !(share_ > 0)) return std::nullopt;
     return value_;
@@ -65,7 +65,7 @@ class Sum {
   bool any_ = false, lacks_ = false;
 };
 
-/// Returns an empty reading if the later one could not be read.
+/// Empty if the later one could not be read.
 CounterReading difference(const CounterReading& later, const CounterReading& earlier) {
   if (later.enabled_ns < earlier.enabled_ns) return {};
   return {later.count - earlier.count, later.enabled_ns - earlier.enabled_ns,
@@ -96,7 +96,7 @@ class ProcessCounters::Opened {
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
-  /// Starts the threads' counters last, so that they do not count starting the controllers.
+  /// Starts the threads' counters last, so that they do not count this.
   void start() {
     for (const int counter : of_controllers_) from_.kernel_->start(counter);
     for (const int leader : leaders_) from_.kernel_->start(leader);
@@ -153,7 +153,7 @@ class ProcessCounters::Opened {
       if (counter >= 0) {
         all_.push_back(counter);
       } else {
-        // A group larger than the hardware is refused: open a separate counter, which is multiplexed.
+        // A group larger than the hardware is refused: open a separate, multiplexed counter.
         request.leader = -1;
         counter = opened(request);
         if (counter < 0) return;  // the thread has ended
@@ -165,7 +165,7 @@ class ProcessCounters::Opened {
   }
 
   void close() {
-    // In reverse, since leaders were opened before their groups.
+    // Leaders were opened before their groups.
     for (; !all_.empty(); all_.pop_back()) from_.kernel_->close(all_.back());
   }
 
@@ -185,7 +185,7 @@ ProcessCounters::ProcessCounters(CounterKernel& kernel, std::span<const CounterE
       kernel_->close(counter);
       continue;
     }
-    // Some of the controllers would not count all bytes.
+    // Some controllers would not count all bytes.
     controllers_absence_ = controller_absence(-counter);
     break;
   }
@@ -257,7 +257,6 @@ void ProcessCounters::count_controllers(Opened& counters, double took_s, WorkCou
   bool tells_writes = true;
   for (std::size_t i = 0; i < controllers_.size(); ++i) {
     const ControllerEvent& event = controllers_[i];
-    // The other controllers would not count all bytes.
     if (after[i].enabled_ns == 0) return;
     moved.add(after[i], event.bytes_per_count);
     background.add(difference(at_end[i], after[i]), event.bytes_per_count);

@@ -32,7 +32,7 @@ T value_of(std::uint64_t bits) {
 /// 2^22 - 3, a prime.
 constexpr std::size_t kPeriod = 4194301;
 
-/// Calls body(begin, end) for parts of [0, count), on several threads if `count` is large.
+/// For parts of [0, count), on several threads if `count` is large.
 template <typename Body>
 void parallel_parts(std::size_t count, const Body& body) {
   constexpr std::size_t kMinThreadWork = std::size_t{1} << 20;
@@ -64,8 +64,7 @@ void fill(std::span<T> values, std::uint64_t seed) {
 
 }  // namespace
 
-/// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014), the SplitMix64
-/// finaliser.
+/// SplitMix64 finaliser: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t mixed = seed * 0xd1342543de82ef95U + (index + 1) * 0x9e3779b97f4a7c15U;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;

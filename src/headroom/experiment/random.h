@@ -8,12 +8,12 @@
 
 namespace headroom {
 
-/// Returns 64 well mixed bits that depend only on `seed` and `index`.
+/// Well mixed; depends only on `seed` and `index`.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index);
 
-/// Fills with values that depend only on `seed` and the index, on all CPUs. Floats: nearly normal, mean 0,
-/// standard deviation 1 (sum of four uniforms). int8: uniform in [-127, 127]. Values repeat after 4194301, a
-/// prime: gigabytes of inputs are copied instead of computed, and no two rows of a matrix are equal.
+/// Values depend only on `seed` and the index; uses all CPUs. Floats: nearly normal, mean 0, standard
+/// deviation 1 (sum of four uniforms). int8: uniform in [-127, 127]. Values repeat after 4194301, a prime:
+/// most inputs are copied instead of computed, and no two rows of a matrix are equal.
 void fill_random(std::span<float> values, std::uint64_t seed);
 void fill_random(std::span<double> values, std::uint64_t seed);
 void fill_random(std::span<Bf16> values, std::uint64_t seed);

@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-/// Empty or zero members: unknown.
+/// Empty or zero: unknown.
 struct DeviceDescription {
   std::string name;
   std::string uuid;
@@ -50,19 +50,19 @@ class Registry {
   Experiment* find(std::string_view name);
   const std::deque<Experiment>& all() const { return experiments_; }
 
-  /// Sets a check that throws Error, with a remedy, if the machine lacks a requirement of every experiment.
-  /// It runs before the runner greets; its message replaces the greeting.
+  /// `require` throws Error, with a remedy, if the machine lacks a requirement of every experiment. It runs
+  /// before the runner greets; its message replaces the greeting.
   void require_with(Require require) { require_ = std::move(require); }
   void require() const {
     if (require_) require_();
   }
 
-  /// Sets a function that returns, after a failed case, why this process cannot run more cases; empty if it
-  /// can. If it cannot, the runner ends and its client starts another.
+  /// After a failed case, `lost` returns why this process cannot run more; empty if it can. Otherwise the
+  /// runner ends and its client starts another.
   void end_where_lost_with(Lost lost) { lost_ = std::move(lost); }
   std::string lost() const { return lost_ ? lost_() : std::string(); }
 
-  /// Sets how to trace one call of a case; empty: not supported.
+  /// For one call of a case; empty: not supported.
   void trace_with(Tracer tracer) { tracer_ = std::move(tracer); }
   const Tracer& tracer() const { return tracer_; }
 
@@ -73,8 +73,7 @@ class Registry {
   const DescribeBlas& describe_blas() const { return describe_blas_; }
 
   void take_arguments_with(TakeArguments take) { take_arguments_ = std::move(take); }
-  /// Handles command-line arguments such as those of `headroom run --module`. Throws Error for arguments
-  /// without a handler.
+  /// Such as those of `headroom run --module`. Throws Error for arguments without a handler.
   void take_arguments(const std::vector<std::string>& arguments);
 
  private:

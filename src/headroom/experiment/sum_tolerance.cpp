@@ -7,7 +7,7 @@
 namespace headroom {
 namespace {
 
-/// Times u sqrt(n): bound of the error of one value.
+/// Times u sqrt(n): error bound of one value.
 constexpr double kLambda = 2;
 /// Returns the relative excess of the root mean square of so many errors over its expectation: four standard
 /// deviations. The squares have a relative variance of 6 (three of a normal variable, times 7/3 of the

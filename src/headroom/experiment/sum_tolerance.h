@@ -17,19 +17,19 @@ namespace headroom {
 struct Tolerance {
   double relative = 1e-5;
   double absolute = 0;
-  /// Bound of the root mean square of all errors, as a share of rms.
+  /// Bound of the root mean square error, as a share of rms.
   double root_mean_square = std::numeric_limits<double>::infinity();
-  /// Accumulation dtype that the bounds are for; empty if unknown because another run is the reference.
+  /// Accumulation dtype of the bounds; empty if another run is the reference.
   std::optional<Precision> sums_in = Precision::kF32;
 };
 
 /// Over the finite values; 0 if there are none.
 double root_mean_square(std::span<const double> values);
 
-/// Returns |actual - expected| over max(|expected|, rms); infinite if only one is NaN, or infinities differ.
+/// |actual - expected| over max(|expected|, rms); infinite if only one is NaN, or infinities differ.
 double scaled_error(double actual, double expected, double rms);
 
-/// Returns the largest relative error of rounding to nearest: 2^-8 for bf16, 2^-11, 2^-24, 2^-53.
+/// Largest relative error of rounding to nearest: 2^-8 for bf16, 2^-11, 2^-24, 2^-53.
 double unit_roundoff(Precision precision);
 
 /// Returns the tolerance of `results` values that are sums in `precision`. `terms`: lengths of consecutive

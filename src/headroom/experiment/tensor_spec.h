@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-/// Tensor of random values on the command line: "f32[1,3,224,224]", "i64[1,128]:0..31999".
+/// Random values: "f32[1,3,224,224]", "i64[1,128]:0..31999".
 struct TensorSpec {
   std::string dtype;                ///< one of tensor_dtypes()
   std::vector<std::int64_t> sizes;  ///< each at least 1; empty: a single number
@@ -21,11 +21,11 @@ struct TensorSpec {
 /// "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "int8", "u8", "bool".
 const std::vector<std::string>& tensor_dtypes();
 
-/// Parses DTYPE[SIZE,...], for integers with an optional :LOW..HIGH; also takes PyTorch's names of dtypes.
-/// Throws Error with the column, from 1, and the expected text.
+/// DTYPE[SIZE,...], for integers with an optional :LOW..HIGH; also PyTorch's names of dtypes. Throws Error
+/// with the column, from 1, and the expected text.
 TensorSpec parse_tensor_spec(std::string_view text);
 
-/// Returns the canonical text.
+/// Canonical.
 std::string to_string(const TensorSpec& spec);
 
 }  // namespace headroom

@@ -17,13 +17,13 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = delete;
   virtual ~ByteSource() = default;
 
-  /// Reads up to `room` > 0 bytes; returns 0 only at the end.
+  /// At most `room` > 0 bytes; 0 only at the end.
   virtual std::size_t read(char* into, std::size_t room) = 0;
 
   /// Bytes of the file read so far, and its size (0: unknown).
   virtual std::uint64_t done() const = 0;
   virtual std::uint64_t size() const = 0;
-  /// Why the stream is truncated, or empty.
+  /// Why the stream is truncated; else empty.
   virtual std::string damage() const { return {}; }
 };
 
@@ -32,23 +32,23 @@ std::unique_ptr<ByteSource> open_file(const std::filesystem::path& path);
 
 /// kFastest: ISA-L if installed. kZlib: reference in tests.
 enum class Unpacking { kFastest, kZlib };
-/// Unpacks gzip data; joins concatenated streams.
+/// Joins concatenated streams.
 std::unique_ptr<ByteSource> unpack_gzip(std::unique_ptr<ByteSource> packed,
                                         Unpacking by = Unpacking::kFastest);
 std::unique_ptr<ByteSource> unpack_zstd(std::unique_ptr<ByteSource> packed);
-/// Unpacks one stream without a header.
+/// One stream without a header.
 std::unique_ptr<ByteSource> unpack_deflate(std::unique_ptr<ByteSource> packed);
 
-/// Opens the first member named as JSON, else the first. Throws Error naming the path.
+/// The first member named as JSON, else the first. Throws Error naming the path.
 std::unique_ptr<ByteSource> open_zip_member(const std::filesystem::path& path);
 
 /// `text` must outlive the source.
 std::unique_ptr<ByteSource> memory_source(std::string_view text);
 
-/// Opens a file; detects gzip, zstd and zip by content.
+/// Detects gzip, zstd and zip by content.
 std::unique_ptr<ByteSource> open_unpacked(const std::filesystem::path& path);
 
-/// A source whose first bytes can be inspected before reading.
+/// Its first bytes can be inspected before reading.
 class PeekedSource : public ByteSource {
  public:
   PeekedSource(std::unique_ptr<ByteSource> source, std::size_t most);

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-/// Owned text with zeroed padding, so that parsers may read whole words past its end. Move-only.
+/// Owned text with zeroed padding: parsers may read whole words past its end. Move-only.
 class PaddedText {
  public:
   static constexpr std::size_t kPadding = 64;
@@ -35,7 +35,7 @@ class PaddedText {
   std::size_t size() const { return size_; }
   std::size_t capacity() const { return capacity_; }
 
-  /// Returns room for `count` bytes; call added() with the number written.
+  /// Call added() with the number of bytes written.
   char* reserve_space(std::size_t count);
   void added(std::size_t count);
   void shorten(std::size_t size);
@@ -50,14 +50,14 @@ class PaddedText {
   std::size_t capacity_ = 0;
 };
 
-/// Limit against damaged or malicious archives.
+/// Against damaged or malicious archives.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
 
-/// Reads and unpacks like open_unpacked(). Throws Error with the path: missing, a directory, an endless
-/// device, unreadable, damaged, truncated, more than `max_bytes`.
+/// As open_unpacked(). Throws Error with the path: missing, a directory, an endless device, unreadable,
+/// damaged, truncated, more than `max_bytes`.
 PaddedText read_compressed_file(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
 
-/// An OutputFile that is compressed if named .gz or .zst.
+/// OutputFile, compressed if named .gz or .zst.
 class FileWriter {
  public:
   explicit FileWriter(const std::filesystem::path& path);

@@ -14,14 +14,14 @@ namespace headroom {
 /// kernel and syncs at most once a second. Private to the user; locked while the writer lives.
 class Journal {
  public:
-  /// Creates a file, and `folder` if missing. Throws Error.
+  /// Creates the file, and `folder` if missing. Throws Error.
   explicit Journal(const std::filesystem::path& folder);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
   /// `text` must not contain a line break. On failure throws Error and truncates to the previous line; if
-  /// that fails, too, stops writing.
+  /// that fails, stops writing.
   void append(std::string_view text);
   void remove();
 
@@ -40,12 +40,12 @@ struct JournalLines {
   std::size_t damaged = 0;
 };
 
-/// Reads up to the first damaged line. Throws Error if the file is unreadable.
+/// Up to the first damaged line. Throws Error if unreadable.
 JournalLines read_journal(const std::filesystem::path& path);
 
-/// Returns journals of dead writers, oldest first.
+/// Of dead writers, oldest first.
 std::vector<std::filesystem::path> unfinished_journals(const std::filesystem::path& folder);
-/// Returns journals of living writers, oldest first.
+/// Of living writers, oldest first.
 std::vector<std::filesystem::path> running_journals(const std::filesystem::path& folder);
 
 }  // namespace headroom

@@ -20,8 +20,8 @@ namespace headroom {
 
 /// Throws Error for invalid TOML 1.0 on which toml++ 3.3 fails an assertion or has undefined behaviour: a
 /// non-ASCII character outside strings and comments, a header without a name, a date with half a time,
-/// mismatched brackets, or a quote, bracket or = inside a value. Also rejects a valid non-ASCII character
-/// after a line-joining backslash, for the same reason.
+/// mismatched brackets, or a quote, bracket or = inside a value; and for a valid non-ASCII character after a
+/// line-joining backslash.
 void refuse_impossible_toml(std::string_view text, const std::string& source);
 
 /// Throws Error("source: line 3, column 7: what").
@@ -31,7 +31,7 @@ void refuse_impossible_toml(std::string_view text, const std::string& source);
 /// Throws Error with `source`, line and column.
 toml::table parse_toml(std::string_view text, const std::string& source);
 
-/// Reads the members of a table. Throws Error with line and column for a missing or mistyped one.
+/// Throws Error with line and column for a missing or mistyped member.
 class TomlTable {
  public:
   TomlTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
@@ -128,7 +128,7 @@ class TomlTable {
   const std::string& source_;
 };
 
-/// Returns the tables of [[key]]. Throws Error for another node.
+/// Of [[key]]. Throws Error for another node.
 std::vector<TomlTable> toml_tables(const toml::node& node, const std::string& key, const std::string& source);
 
 }  // namespace headroom

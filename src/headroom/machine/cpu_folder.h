@@ -9,18 +9,18 @@
 
 namespace headroom {
 
-/// Reader of /sys/devices/system/cpu. Reads only one file per core or cache: cheap with hundreds of CPUs.
+/// Reads /sys/devices/system/cpu, one file per core or cache: cheap with hundreds of CPUs.
 class CpuFolder {
  public:
   explicit CpuFolder(std::filesystem::path folder = "/sys/devices/system/cpu");
 
   std::vector<int> online_cpus() const;
   int cores(std::span<const int> cpus) const;
-  /// Returns the core number of a CPU: its first hardware thread, or itself if unknown.
+  /// First hardware thread of the core, or `cpu` if unknown.
   int core_of(int cpu) const;
-  /// Sizes of data and unified caches, first level first; empty if unknown.
+  /// Data and unified, first level first; empty if unknown.
   std::vector<std::int64_t> cache_bytes(int cpu) const;
-  /// Total size of distinct caches; 0 if unknown.
+  /// Sum of distinct caches; 0 if unknown.
   std::int64_t last_level_cache_bytes(std::span<const int> cpus) const;
 
  private:
@@ -29,17 +29,16 @@ class CpuFolder {
   std::filesystem::path folder_;
 };
 
-/// Parses the kernel's list format: "0-3,8,10-11" is {0, 1, 2, 3, 8, 10, 11}; empty for other text.
+/// "0-3,8,10-11" is {0, 1, 2, 3, 8, 10, 11}; empty for other text.
 std::vector<int> parse_cpu_list(std::string_view text);
 
-/// Parses "307200K", "32M" or "512" to bytes; 0 for other text.
+/// Bytes of "307200K", "32M" or "512"; 0 for other text.
 std::int64_t parse_cache_size(std::string_view text);
 
-/// Cache size assumed if unknown. Larger than most last-level caches of one socket: too small a guess would
-/// call cached data cold.
+/// Exceeds most last-level caches of one socket: too small a guess would call cached data cold.
 inline constexpr std::int64_t kUnknownCacheBytes = std::int64_t{32} << 20;
 
-/// Caches of the CPUs that the calling thread may use, from sysfs; kUnknownCacheBytes if unknown.
+/// Of the CPUs that the calling thread may use, from sysfs; kUnknownCacheBytes if unknown.
 std::int64_t last_level_cache_bytes();
 
 /// 64 if unknown.

@@ -56,7 +56,7 @@ bool has_word(std::string_view list, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Returns the group's path from a v2 line "0::/a/b" or a v1 line "4:cpu,memory:/a/b".
+/// From a v2 line "0::/a/b" or a v1 line "4:cpu,memory:/a/b".
 std::optional<std::string> group_path(std::string_view self_cgroup, int version,
                                       std::string_view controller) {
   for (const std::string& line : split(self_cgroup, '\n')) {
@@ -70,8 +70,8 @@ std::optional<std::string> group_path(std::string_view self_cgroup, int version,
   return std::nullopt;
 }
 
-/// Adds the folders from the group up to the mount point; only the mount point for a group outside the mount
-/// (a container without a cgroup namespace).
+/// From the group up to the mount point; only the mount point for a group outside the mount (a container
+/// without a cgroup namespace).
 void add_folders(const Mount& mount, const std::string& group, int version,
                  std::vector<CgroupFolder>& folders) {
   const std::filesystem::path point = mount.point;

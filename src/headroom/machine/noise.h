@@ -14,14 +14,14 @@
 
 namespace headroom {
 
-/// Noise around a sample: steal time, involuntary switches and page faults of this process, and the frequency
-/// of its first allowed CPU. A reading takes tens of microseconds; keep it out of timed regions.
+/// Noise around a sample: steal time, involuntary switches and page faults of this process, and frequency of
+/// its first allowed CPU. A reading takes tens of microseconds: keep it out of timed regions.
 class NoiseMeter {
  public:
   NoiseMeter();
 
   void start();
-  /// Noise since start() or construction. May be called repeatedly.
+  /// Since start() or construction. May be called repeatedly.
   SampleNoise stop();
 
  private:
@@ -36,10 +36,10 @@ class NoiseMeter {
   Reading start_;
 };
 
-/// Ticks over all CPUs. Nullopt if not counted (before Linux 2.6.11) or for other text.
+/// Over all CPUs. Nullopt if not counted (before Linux 2.6.11) or for other text.
 std::optional<std::uint64_t> steal_ticks(std::string_view proc_stat);
 
-/// Returns "performance", "powersave", ...; empty if unknown (virtual machines).
+/// "performance", "powersave", ...; empty if unknown (virtual machines).
 std::string cpu_governor();
 
 struct CpuLoad {
@@ -54,21 +54,21 @@ struct CpuTicks {
   std::uint64_t idle = 0, stolen = 0, total = 0;
 };
 
-/// Sums the ticks of `cpus`. Nullopt if a CPU is missing or for other text.
+/// Sum over `cpus`. Nullopt if a CPU is missing or for other text.
 std::optional<CpuTicks> cpu_ticks(std::string_view proc_stat, std::span<const int> cpus);
 
-/// Parses the microseconds for which a task waited.
+/// Microseconds for which a task waited.
 std::optional<std::uint64_t> pressure_us(std::string_view proc_pressure_cpu);
 
-/// Reads /proc before and after `pause`, which returns its duration in seconds. If it sleeps, all load is
-/// other work. `proc` is "/proc" except in tests.
+/// Reads /proc before and after `pause`, which returns its seconds. If it sleeps, all load is other work.
+/// `proc` is "/proc" except in tests.
 CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()>& pause,
                          const std::filesystem::path& proc = "/proc");
 
-/// Warning before measuring with `threads` threads; nullopt if enough CPUs are free of other work. Under load
-/// one more CPU than threads must be free: a thread that shares its CPU waits for whole scheduler time
-/// slices, and all others wait for it (a 20 us program was measured as 7.6 ms). `when` the load was measured:
-/// "before" or "while".
+/// Warning before measuring with `threads` threads; nullopt if enough CPUs are free. Under load one more CPU
+/// than threads must be free: a thread that shares its CPU waits for whole scheduler time slices, and all
+/// others wait for it (a 20 us program was measured as 7.6 ms). `when` the load was measured: "before" or
+/// "while".
 struct LoadWarning {
   Note note;
   std::string advice;

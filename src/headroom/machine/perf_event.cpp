@@ -30,7 +30,7 @@ class LinuxCounters final : public CounterKernel {
     attributes.config1 = request.config[1];
     attributes.config2 = request.config[2];
     attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    // Group members follow their leader. If disabled, threads started later would inherit them disabled.
+    // Members follow their leader. Threads started later would inherit them disabled.
     const bool leads = request.leader < 0;
     attributes.disabled = leads ? 1 : 0;
     // Uncore units refuse per-thread options.
@@ -67,7 +67,7 @@ class LinuxCounters final : public CounterKernel {
 using Traffic = ControllerEvent::Traffic;
 
 constexpr double kMebibyte = 1024.0 * 1024;
-/// Bytes per command: a DDR burst fills a cache line.
+/// A DDR burst fills a cache line.
 constexpr double kBurstBytes = 64;
 
 struct KnownEvent {
@@ -82,8 +82,8 @@ struct ControllerKind {
   const char* umask = nullptr;  ///< required content of the unit's format file; nullptr: any
 };
 
-/// The first kind with all events present counts. Sources: arch/x86/events/intel/uncore_snb.c, uncore_snbep.c
-/// of Linux; AMD, Processor Programming Reference, as in tools/perf/pmu-events/arch/x86/amdzen*: UMC CAS
+/// The first kind with all events counts. Sources: arch/x86/events/intel/uncore_snb.c, uncore_snbep.c of
+/// Linux; AMD, Processor Programming Reference, as in tools/perf/pmu-events/arch/x86/amdzen*: UMC CAS
 /// commands (0x0a) and the DRAM channels of the data fabric (0x07, 0x47, ...).
 const std::vector<ControllerKind>& known_kinds() {
   static const std::vector<ControllerKind> kKinds{
@@ -121,7 +121,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return value;
 }
 
-/// `layout`: "config1:0-7,32", lowest bit first. Returns false if the value does not fit.
+/// `layout`: "config1:0-7,32", lowest bit first. False if the value does not fit.
 bool place_bits(std::uint64_t value, std::string_view layout, std::array<std::uint64_t, 3>& config) {
   const std::size_t colon = layout.find(':');
   if (colon == std::string_view::npos) return false;
@@ -248,7 +248,7 @@ InstructionCounter::~InstructionCounter() {
 
 std::optional<double> InstructionCounter::read() const {
   const auto reading = linux_counters().read(counter_);
-  // Rejects multiplexed counts, which are too inexact for so little code.
+  // Multiplexed counts are too inexact for so little code.
   if (!reading || reading->running_ns != reading->enabled_ns) return std::nullopt;
   return reading->whole();
 }

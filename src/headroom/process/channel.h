@@ -33,15 +33,15 @@ class Deadline {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Keeps milliseconds::max() from overflowing the clock.
+  /// Milliseconds::max() would overflow the clock.
   static constexpr std::chrono::milliseconds kMaxTimeout = std::chrono::hours(24 * 365);
   std::optional<Clock::time_point> at_;
 };
 
-/// One end of a stream socket that carries lines; owns the descriptor.
+/// Carries lines; owns the descriptor.
 class Channel {
  public:
-  /// Makes `fd` close-on-exec. -1: a closed channel. Throws Error if `fd` is not an open socket.
+  /// Makes `fd` close-on-exec. -1: closed. Throws Error if `fd` is not an open socket.
   explicit Channel(int fd);
 
   /// Connected, close-on-exec. Throws Error.
@@ -55,8 +55,8 @@ class Channel {
   /// ".
   bool write_line(std::string_view line, std::chrono::milliseconds timeout = std::chrono::milliseconds(-1),
                   const std::function<bool()>& gives_up = {});
-  /// Waits for a line (negative time-out: for ever). A line over the limit gives kTooLong from then on.
-  /// Returns complete lines sent before the other end closed.
+  /// A negative time-out waits for ever. A line over the limit gives kTooLong from then on. Returns complete
+  /// lines sent before the other end closed.
   Status read_line(std::string& line, std::chrono::milliseconds timeout);
   /// Takes a buffered line without reading.
   bool buffered_line(std::string& line);
@@ -69,7 +69,7 @@ class Channel {
   bool is_quiet() { return begin_ == buffer_.size() && receive() != Status::kLine; }
 
   int fd() const { return socket_.get(); }
-  /// errno of a broken connection (ETIMEDOUT: unreachable machine); 0 if intact or closed.
+  /// errno of a broken connection (ETIMEDOUT: unreachable machine), else 0.
   int failure() const { return failure_; }
 
  private:

@@ -5,24 +5,23 @@
 
 namespace headroom {
 
-/// A shared library, unloaded by the destructor unless kept.
+/// The destructor unloads it unless kept.
 class LoadedLibrary {
  public:
   /// kGlobal: later libraries can use its symbols.
   enum class Scope { kOwn, kGlobal };
 
-  /// `name`: a path or a name for the loader. Throws Error.
+  /// Path or name for the loader. Throws Error.
   explicit LoadedLibrary(const std::string& name, Scope scope = Scope::kOwn);
   ~LoadedLibrary();
   LoadedLibrary(const LoadedLibrary&) = delete;
   LoadedLibrary& operator=(const LoadedLibrary&) = delete;
 
-  /// Returns nullptr if missing: function<decltype(cuInit)>("cuInit").
+  /// Null if missing: function<decltype(cuInit)>("cuInit").
   template <typename Function>
   Function* function(const char* name) const {
     return reinterpret_cast<Function*>(address(name));
   }
-  /// Prevents unloading.
   void keep() { is_kept_ = true; }
 
  private:

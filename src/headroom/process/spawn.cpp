@@ -54,7 +54,7 @@ std::size_t last_lines_offset(std::string_view bytes, std::size_t count) {
   return end + 1;
 }
 
-/// Length without an incomplete UTF-8 sequence at the end.
+/// Without an incomplete UTF-8 sequence at the end.
 std::size_t complete_utf8_length(std::string_view text) {
   std::size_t start = text.size();
   for (int back = 0; back < 4 && start > 0; ++back) {
@@ -137,7 +137,7 @@ Pipe make_output_pipe() {
   return pipe;
 }
 
-/// Duplicates `fd`, close-on-exec, to at least `least`.
+/// Close-on-exec, to at least `least`.
 Descriptor copy_above(int fd, int least) {
   Descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, least));
   if (copy.is_open()) return copy;
@@ -284,7 +284,7 @@ void drain_stream(Descriptor& stream, Sink sink) {
   }
 }
 
-/// Whether the child has ended (or is not ours), without reaping it.
+/// Whether the child has ended (or is not ours); does not reap.
 bool has_ended(pid_t pid) {
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {

@@ -10,14 +10,14 @@
 
 namespace headroom {
 
-/// Settings of a thread that called code can leave changed: floating-point control (rounding, flush to zero),
+/// Thread settings that called code may leave changed: floating-point control (rounding, flush to zero),
 /// signal mask, priority.
 class ThreadState {
  public:
   /// Those of the calling thread.
   ThreadState();
 
-  /// Restores them on the calling thread. Returns the changed ones: "the rounding mode", ...
+  /// On the calling thread. Returns the changed ones: "the rounding mode", ...
   std::vector<std::string> restore() const;
 
  private:

@@ -150,8 +150,8 @@ DeviceDescription device_from_json(const Json& json);
 
 /// Protocol between command line and runner: JSON, one message per line, over the socket numbered in
 /// kSocketVariable. The runner greets with Hello, or with {"error": "reason"} if the machine lacks something
-/// or its own arguments are invalid. Then it answers each request with one reply. A runner with "ids" in its
-/// Hello repeats the request's "id".
+/// or its arguments are invalid. It answers each request with one reply, and with "ids" in Hello repeats the
+/// request's "id".
 ///
 ///   {"do": "describe"}
 ///     -> {"experiments": [...]}, plus "devices": [...] other than the CPU, and "blas": {...} if known
@@ -159,17 +159,16 @@ DeviceDescription device_from_json(const Json& json);
 ///     -> {"outcome": "ready", "info": {...}}, or "skipped" / "failed" with a "reason"
 ///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1}
 ///     -> {"elapsed_ns": ..., "noise": {...}}, or {"failed": "reason"}; plus "device": {...} from a driver,
-///     and
-///        "columns": [...], one value per iteration for each "is_column" metric of "info", in that order
+///        and "columns": [...], one value per iteration for each "is_column" metric of "info", in that order
 ///   {"do": "count", "case": 7, "iterations": 100, "lead_in": 1}
 ///     -> {"counts": {"instructions": ...}} of all these untimed iterations, or {"uncounted": "reason"}
 ///   {"do": "trace", "case": 7, "file": "/full/path.json"}
 ///     -> {"traced": "/full/path.json"}, or {"untraced": "reason"}
 ///   {"do": "release", "case": 7, "conclude": true}
-///     -> {"released": 7, "conclusion": {...}}; without "conclude", which is for a case that has all its
-///        samples, {"released": 7}
+///     -> {"released": 7, "conclusion": {...}}, or {"released": 7} without "conclude", for a case that lacks
+///        samples
 ///   {"do": "quit"}
-///     The runner ends, as it does when the socket closes.
+///     Ends the runner, like a closed socket.
 ///
 /// If the process cannot go on after a failure (Registry::end_where_lost_with), it answers {"error":
 /// "reason"} and ends.

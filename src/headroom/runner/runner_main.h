@@ -8,16 +8,16 @@
 
 namespace headroom {
 
-/// Action of a runner started from a shell; returns the exit code.
+/// Of a runner started from a shell.
 using FromShell =
     std::function<int(const std::filesystem::path& self, const std::vector<std::string>& arguments)>;
 
-/// main() of a runner: serves registry() if started by headroom (the socket exists), else calls `from_shell`.
+/// main() of a runner: serves registry() if headroom started it (the socket exists), else calls `from_shell`.
 /// Prints exceptions and returns 2.
 int runner_main(int argc, char** argv, const FromShell& from_shell);
 
-/// Finds `headroom`: $HEADROOM, else in the folder of `self`, in PATH, or in the installation. Throws Error
-/// with advice if it is missing or $HEADROOM is `self`.
+/// Finds `headroom`: $HEADROOM, else in the folder of `self`, PATH, or the installation. Throws Error with
+/// advice if missing or if $HEADROOM is `self`.
 std::filesystem::path find_engine(const std::filesystem::path& self);
 
 /// Executes `headroom run --runner SELF ARGUMENT...`; returns only by throwing Error.

@@ -128,8 +128,8 @@ void CaseThread::end() {
 }
 
 void CaseThread::run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared) {
-  // Compared cases must share a CPU: beside another program each thread would stay where it woke first, and
-  // CPUs would differ instead of cases.
+  // Compared cases must share a CPU: under load from another program each thread would stay where it woke,
+  // and CPUs would differ instead of cases.
   is_pinned_ = spec.threads == 1 && !experiment.is_placing_itself();
   if (is_pinned_) pin_this_thread(allowed_cpus().back());
   Outcome outcome = outcome_of(experiment, spec, *this, shared, conclusion_);
@@ -248,7 +248,7 @@ Json RegistryServer::count(const Json& request) {
     }
   };
   SampleReply reply;
-  // A separate sample: counters must not count the lead-in.
+  // Counters must not count the lead-in.
   if (wanted.lead_in > 0) reply = made.sample({std::exchange(wanted.lead_in, 0), 0});
   wanted.wrapper = &wrapper;
   if (reply.failure.empty()) reply = made.sample(wanted);

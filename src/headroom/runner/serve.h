@@ -23,15 +23,15 @@
 
 namespace headroom {
 
-/// A prepared case: its function, suspended in State::measure on its own thread, so that cases can be
-/// interleaved. Only one thread runs at a time.
+/// A prepared case, suspended in State::measure on a separate thread, so that cases can be interleaved. Only
+/// one thread runs at a time.
 class CaseThread final : private SampleSource {
  public:
   /// Returns when the experiment waits in measure() or has ended.
   CaseThread(const Experiment& experiment, CaseSpec spec, SharedObjects& shared);
-  /// Lets measure() return and joins the thread.
+  /// Ends measure() and joins the thread.
   ~CaseThread() override;
-  /// Ends the case; it cannot be sampled afterwards.
+  /// The case cannot be sampled afterwards.
   Conclusion conclude();
   CaseThread(const CaseThread&) = delete;
   CaseThread& operator=(const CaseThread&) = delete;
@@ -49,7 +49,7 @@ class CaseThread final : private SampleSource {
   bool is_concluding() const override { return concluding_; }
   void on_server(const std::function<void()>& work) override;
 
-  /// Waits for the caller's turn, running on_server() work meanwhile.
+  /// Waits for the caller's turn; runs on_server() work meanwhile.
   void attend();
   void end();
   void run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared);
@@ -86,8 +86,7 @@ class RegistryServer {
 
   bool counts() const { return counters_.any(); }
 
-  /// Answers any request but "quit". Throws Error for an invalid request, ProcessLost if the process cannot
-  /// go on.
+  /// Any request but "quit". Throws Error for an invalid one, ProcessLost if the process cannot go on.
   Json answer(const Json& request);
 
  private:
@@ -106,20 +105,20 @@ class RegistryServer {
   std::map<int, std::unique_ptr<CaseThread>> cases_;
 };
 
-/// Takes the socket of kSocketVariable and unsets it for children. Nothing if unset; throws Error if it is
+/// Takes the socket of kSocketVariable and unsets it for children. Nullopt if unset; throws Error if it is
 /// not a descriptor.
 std::optional<Channel> inherited_channel();
 
-/// Serves until the channel closes or "quit". Answers invalid requests with {"error": reason}; greets with
-/// that if the registry's requirements are not met or it rejects `arguments`. Returns after a fatal failure
+/// Until the channel closes or "quit". Answers invalid requests with {"error": reason}; greets with that if
+/// the registry's requirements are not met or it rejects `arguments`. Returns after a fatal failure
 /// (Registry::end_where_lost_with). The process dies with its parent.
 void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments = {});
 
 struct IdleHooks {
-  /// Called twice a second and on signals while idle. An exception ends the conversation.
+  /// Called twice a second and on signals while idle. Exceptions end the conversation.
   std::function<void()> look;
-  /// Whether to send the ready reply: false after an interrupt.
+  /// Whether to send the ready reply; false after an interrupt.
   std::function<bool()> replies;
 };
 

@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-/// Branch-free count of the sorted `values` below (or at) the bound.
+/// Branch-free.
 template <typename IsBefore>
 std::size_t count_before(std::span<const double> values, const IsBefore& is_before) {
   const double* base = values.data();
@@ -24,8 +24,7 @@ std::size_t count_before(std::span<const double> values, const IsBefore& is_befo
   return static_cast<std::size_t>(base - values.data()) + (last ? 1 : 0);
 }
 
-/// Sorted values in buckets of equal width. A bucket with most values, as with a very long tail, is searched
-/// whole.
+/// Sorted values in buckets of equal width. A bucket with most values (a very long tail) is searched whole.
 class Buckets {
  public:
   explicit Buckets(std::span<const double> sorted) : sorted_(sorted) {
@@ -41,7 +40,7 @@ class Buckets {
     begins_.resize(count + 1, sorted.size());
   }
 
-  /// Returns the rank from 1, mean over ties, of a value that is present.
+  /// From 1, mean over ties; the value must be present.
   double rank(double value) const {
     std::size_t begin = 0, end = sorted_.size();
     if (!begins_.empty()) {
@@ -74,7 +73,7 @@ class Buckets {
 };
 
 constexpr std::size_t kMinGroupSize = 8;
-/// Bounds the cost for very long series.
+/// Bounds the cost.
 constexpr std::size_t kMaxLag = 1000;
 
 void require_finite(std::span<const double> values) {
@@ -151,7 +150,7 @@ double inflation_from_all_lags(const RankSeries& series, double rho, Location lo
   return 2 * sum - 1;
 }
 
-/// Returns Autocorrelation::first_lag_bound for `total` values.
+/// Autocorrelation::first_lag_bound.
 double bound_of(double rho, double total) {
   const double of_few = 0.2 * std::pow(6 / total, 1.5);
   const double share = std::clamp(rho * std::sqrt(total) - 1.5, 0.0, 1.0);

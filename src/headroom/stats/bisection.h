@@ -27,12 +27,11 @@ class Bisection {
 
   /// It cannot be measured.
   void exclude(std::size_t version);
-  /// Natural logarithms of the times of the first and the last version in a round.
+  /// Natural logarithms of times in a round.
   void add_ends(double first, double last);
-  /// The same with a middle one.
   void add(std::size_t version, double first, double middle, double last);
 
-  /// Returns the version to measure next; nothing if no measurable one lies within the range.
+  /// The version to measure next; nullopt if no measurable one lies within the range.
   std::optional<std::size_t> next() const;
 
   /// Versions that hold the first changed one with a probability of `share`.
@@ -40,12 +39,12 @@ class Bisection {
     std::size_t begin, end;  ///< first and last
     double share;
   };
-  /// Returns the likeliest version, with the unmeasurable ones before it that cannot be told from it.
+  /// The likeliest version, with the unmeasurable ones before it that cannot be distinguished.
   Range likeliest() const;
-  /// Returns the smallest range around it that reaches `share`.
+  /// The smallest range around it that reaches `share`.
   Range range(double share) const;
 
-  /// Median ratio of the times of the last and the first version.
+  /// Median of last over first version.
   double ratio() const;
 
  private:

@@ -53,7 +53,7 @@ struct SortedMiddle {
       : values(middle), first(below), count(of) {}
 };
 
-/// Returns the order statistic at a rank from 1 to n; linear between ranks.
+/// At a rank from 1 to n; linear between ranks.
 double order_statistic(const SortedMiddle& sorted, double rank) {
   const double position = std::clamp(rank - 1, 0.0, static_cast<double>(sorted.count - 1));
   const auto below = static_cast<std::size_t>(position);
@@ -65,8 +65,7 @@ double order_statistic(const SortedMiddle& sorted, double rank) {
 /// Fewer values do not show correlation.
 constexpr std::size_t kMinSeriesValues = 12;
 
-/// Widening of z because n_eff is an estimate. Chosen by simulation. Callers divide by the factor at n_eff =
-/// n.
+/// Because n_eff is an estimate. Chosen by simulation. Callers divide by the factor at n_eff = n.
 double estimation_factor(double effective) {
   const double degrees = std::max(0.3, effective - 1);
   return 1 + 14 / (degrees * degrees);
@@ -77,8 +76,7 @@ double allowed_inflation(const Autocorrelation& autocorrelation, Location locati
                   first_lag_inflation(autocorrelation.first_lag_bound, autocorrelation.length, location));
 }
 
-/// Returns the widening of an interval by `inflation`. The uncertainty of n_eff widens to at most 7, which
-/// suffices for a lag-1 correlation of .9.
+/// The uncertainty of n_eff widens to at most 7, which suffices for a lag-1 correlation of .9.
 double widening(double inflation, std::size_t count) {
   constexpr double kWidestByRoughness = 7;
   const double of_variance = std::sqrt(inflation), values = static_cast<double>(count);
@@ -86,8 +84,8 @@ double widening(double inflation, std::size_t count) {
   return std::max(of_variance, std::min(rough, kWidestByRoughness));
 }
 
-/// Source of the interval: sorted values for a median, Walsh averages for the Hodges-Lehmann estimate.
-/// `rank_sd`: standard deviation of the true location's rank for independent values.
+/// Sorted values for a median, Walsh averages for the Hodges-Lehmann estimate. `rank_sd`: standard deviation
+/// of the true location's rank for independent values.
 struct Ranked {
   SortedMiddle sorted;
   Location location;
@@ -105,8 +103,8 @@ struct Ranked {
   double middle_rank() const { return 0.5 * (count + 1); }
 };
 
-/// Returns the interval of z standard deviations of the rank, times `wider`, around the middle; beyond the
-/// sample each side is extended in proportion.
+/// z standard deviations of the rank, times `wider`, around the middle; beyond the sample each side is
+/// extended in proportion.
 Interval rank_interval(const Ranked& ranked, double wider, double confidence) {
   const double half = normal_quantile(0.5 + 0.5 * confidence) * wider * ranked.rank_sd;
   const double most = ranked.middle_rank() - 1;
@@ -128,7 +126,7 @@ double location_of(const std::vector<double>& sorted, Location location) {
   return ranked.at(ranked.middle_rank());
 }
 
-/// Returns the mean square between over within processes, on ranks: 1 if they do not differ.
+/// Mean square between over within processes, on ranks: 1 if they do not differ.
 double between_inflation(std::span<const double> values, const std::vector<std::size_t>& sizes) {
   if (sizes.size() < 2 || sizes.size() == values.size()) return 1;
   std::vector<double> ranks(values.size());
@@ -207,8 +205,7 @@ SeriesLocation::SeriesLocation(std::vector<double>&& values, std::span<const std
   drop_unreachable_values();
 }
 
-/// Drops the values of a long series that no interval reaches, even at the highest confidence and
-/// correlation.
+/// Drops values that no interval reaches, even at the highest confidence and correlation.
 void SeriesLocation::drop_unreachable_values() {
   constexpr std::size_t kManyValues = 100'000;
   if (location_ != Location::kMedian || count_ < kManyValues) return;

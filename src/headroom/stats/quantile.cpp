@@ -54,7 +54,7 @@ void require_probability(double p) {
   if (!(p > 0 && p < 1)) throw std::invalid_argument("probability outside (0, 1)");
 }
 
-/// Returns P(|T| <= t) for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even).
+/// P(|T| <= t), whole degrees of freedom: Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even).
 double student_t_two_sided(double t, std::size_t degrees) {
   const double theta = std::atan(t / std::sqrt(static_cast<double>(degrees)));
   const double cos_squared = std::cos(theta) * std::cos(theta);
@@ -82,7 +82,7 @@ double invert(const Cdf& cdf, double target) {
   return 0.5 * (low + high);
 }
 
-/// The tail of a 95 % interval, rounded as callers compute it.
+/// Of a 95 % interval, rounded as callers compute it.
 constexpr double kDefaultTail = 1 - (0.5 + 0.5 * 0.95);
 
 double upper_normal_quantile(double tail) {
@@ -151,7 +151,7 @@ double walsh_average(std::span<const double> sorted, double rank) {
 double normal_quantile(double p) {
   require_probability(p);
   if (p == 0.5) return 0;
-  // Cached: every 95 % interval needs it, and it costs as much as the rest of a short series.
+  // Every 95 % interval needs it, and it costs as much as the rest of a short series.
   static const double kOfUsual = upper_normal_quantile(kDefaultTail);
   const double tail = std::min(p, 1 - p);
   const double z = tail == kDefaultTail ? kOfUsual : upper_normal_quantile(tail);
@@ -169,7 +169,7 @@ double student_t_quantile(double p, std::size_t degrees) {
 
 RankPair binomial_ranks(std::size_t n, double p, double tail) {
   require_probability(p);
-  // In logarithms: (1 - p)^n underflows from about 1,000 trials on.
+  // (1 - p)^n underflows from about 1,000 trials on.
   const double log_odds = std::log(p) - std::log1p(-p);
   double log_term = static_cast<double>(n) * std::log1p(-p);
   double below = 0;

@@ -29,7 +29,7 @@ std::vector<std::size_t> order_of(std::span<const double> values) {
   return order;
 }
 
-/// Returns P(sum of sizes with random signs >= total), counted exactly.
+/// P(sum of sizes with random signs >= total), counted exactly.
 double counted_tail(const std::vector<std::size_t>& sizes, std::size_t total) {
   // Each negative sign subtracts twice the size from the sum `all`.
   const std::size_t all = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
@@ -44,8 +44,8 @@ double counted_tail(const std::vector<std::size_t>& sizes, std::size_t total) {
   return std::accumulate(chance.begin(), chance.end(), 0.0);
 }
 
-/// Returns the one-sided p-value of a sum of differences with random signs. `inflation` multiplies its
-/// variance, unless all differences have one sign.
+/// One-sided, for a sum of differences with random signs. `inflation` multiplies its variance, unless all
+/// have one sign.
 double p_of(const std::vector<double>& differences, double inflation) {
   const double sum = std::accumulate(differences.begin(), differences.end(), 0.0);
   if (sum <= 0) return 1;
@@ -65,12 +65,12 @@ double p_of(const std::vector<double>& differences, double inflation) {
   return counted_tail(sizes, static_cast<std::size_t>(2 * shown));
 }
 
-/// In standard errors: smaller lag-1 correlations are chance.
+/// Smaller lag-1 correlations are chance.
 constexpr double kMinStandardErrors = 2;
 constexpr double kMaxRoundCorrelation = 0.95;
 constexpr double kSequentialConfidence = 1 - 2 * (kRunningTail + kLastTail);
 
-/// Returns (1 + rho)/(1 - rho), the growth of the variance of a sum of an AR(1) series.
+/// (1 + rho)/(1 - rho): growth of the variance of a sum of an AR(1) series.
 double inflation_of(const std::vector<double>& values) {
   const double rho = std::min(kMaxRoundCorrelation, autocorrelation(values).first_lag);
   if (rho * std::sqrt(static_cast<double>(values.size())) <= kMinStandardErrors) return 1;
@@ -165,7 +165,7 @@ PairedRanks::PairedRanks(std::span<const double> a, std::span<const double> b, d
   highest_ = b_[order_b_.back()] - a_[order_a_.front()];
 }
 
-/// Per round: rank of b less theta minus the rank of a, among all values; means for ties.
+/// Per round: rank of b less theta minus that of a, among all values; means for ties.
 std::vector<double> PairedRanks::rank_differences(double theta) const {
   const std::size_t n = a_.size();
   std::vector<double> differences(n);
@@ -190,7 +190,7 @@ double PairedRanks::statistic(double theta) const {
 }
 
 double PairedRanks::middle() const {
-  // T falls in steps as theta grows: it reaches 0 at one theta and becomes negative at another.
+  // T falls in steps as theta grows: it reaches 0 at one theta and is negative from another on.
   const auto edge = [&](auto&& is_before) {
     double before = lowest_, after = highest_;
     for (int i = 0; i < kHalvings; ++i) {

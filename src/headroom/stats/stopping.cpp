@@ -14,12 +14,12 @@ namespace {
 constexpr std::size_t kMinTrendLength = 8;
 /// Standard deviation of normal noise over the distance from median to upper decile.
 constexpr double kDeviationPerUpperDecile = 0.7803;
-/// Share of the level, since coarse clocks may show no spread: less is never a warm-up.
+/// Share of the level: a coarse clock may show no spread.
 constexpr double kMinSpread = 1e-3;
-/// Values within this many spreads of the level are settled.
+/// In spreads around the level.
 constexpr double kSettled = 1.5;
 
-/// All of the first `values` must lie `spreads` above the level. A single one may be a spike of any height.
+/// All of the first `values` must lie `spreads` above the level; a single one may be a spike.
 struct Lead {
   std::size_t values;
   double spreads;
@@ -36,7 +36,7 @@ std::size_t warmup_length(std::span<const double> values) {
   const std::size_t half = values.size() / 2;
   const std::span<const double> settled = values.subspan(half);
   const double level = median(settled);
-  // The spread of few values is uncertain, and autocorrelation makes it look small.
+  // Few values give an uncertain spread, and autocorrelated ones too small a spread.
   const double caution = 1 + 8 / static_cast<double>(settled.size());
   const double noise = std::max(kDeviationPerMad * median_absolute_deviation(settled),
                                 kDeviationPerUpperDecile * (quantile(settled, 0.9) - level));
@@ -82,7 +82,7 @@ std::optional<StopReason> Stopping::check(const StopState& state) {
   // A limit may be reached without a half-width.
   StopState unconfirmed = state;
   unconfirmed.relative_half_width.reset();
-  // At a limit, a goal that is met but unconfirmed is still the reason.
+  // At a limit, a met but unconfirmed goal is still the reason.
   return should_stop(rule_, unconfirmed) ? reason : std::nullopt;
 }
 

@@ -57,7 +57,7 @@ std::optional<StopReason> should_stop(const StopRule& rule, const StopState& sta
 
 /// Stop rule with memory: the goal must still be met after a quarter more samples than when first met.
 ///
-/// Stopping at the first look with a narrow enough interval selects moments whose spread looks small by luck.
+/// The first look with a narrow enough interval tends to be one whose spread looks small by luck.
 /// SIM (1,000 runs each, standard error .8 %; goal 1 %, normal and lognormal noise of 1 to 3 %, a look after
 /// every sample, at most 400): smallest coverage of the final 95 % interval:
 ///

@@ -52,7 +52,7 @@ constexpr bool is_word(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Escapes GitHub's Markdown. An underscore inside a word stays, as it has no meaning.
+/// GitHub's. An underscore inside a word has no meaning there.
 std::string markdown_text(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -160,7 +160,7 @@ class Table::Text {
     return taken;
   }
 
-  /// Takes each column that fits beside the keys and the more important columns.
+  /// Takes each column that fits with the keys and the more important columns.
   void choose_columns() {
     shown_.resize(std::min(table_.keys_, widths_.size()));
     const std::size_t keys = shown_.size();
@@ -175,7 +175,6 @@ class Table::Text {
     std::ranges::sort(shown_);
   }
 
-  /// Cuts the longest text first.
   void cut_texts() {
     for (const std::size_t least : {kReadable, kLeast}) {
       while (total_width(shown_, kWhole) > width_) {

@@ -12,13 +12,12 @@
 namespace headroom {
 
 /// Wraps `line` at blanks to at most `width` characters; 0: no limit. Continuation lines are indented to the
-/// first word, or to the text after a one-letter flag ("  B  busy: ..."). Longer words get separate lines. No
-/// final line break.
+/// first word, or to the text after a one-letter flag ("  B  busy: ..."). Longer words get separate lines.
 std::string wrapped(std::string_view line, std::size_t width);
 
 enum class Align { kLeft, kRight };
 
-/// Shown as a colour: good is green, bad red, faint grey, first bold.
+/// Colours: green, red, faint grey, bold.
 enum class Tone { kPlain, kGood, kBad, kFaint, kBold };
 
 std::string coloured(std::string_view text, Tone tone, bool colour);
@@ -29,20 +28,20 @@ struct TableForm {
   bool colour = false;
 };
 
-/// Which columns a narrow terminal keeps: the first ones in any case, the last ones only beside whole keys.
+/// Which columns a narrow terminal keeps: the first ones always, the last ones only with whole keys.
 enum class Priority { kFirst, kNormal, kLast };
 
-/// Where "…" stands for a part of a text that does not fit. Numbers are never cut.
+/// Where "…" replaces text that does not fit. Numbers are never cut.
 enum class Cut { kNever, kMiddle, kEnd };
 
-/// Text with aligned columns, rules and full-width lines. Hides columns that are empty ("", "-") in every
-/// row, except the first.
+/// Aligned columns, rules and full-width lines. Hides columns that are empty ("", "-") in every row, except
+/// the first.
 class Table {
  public:
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    /// If set, a value shared by all rows is shown once above the table, followed by this text ("ranks").
+    /// If set, a value shared by all rows is shown above the table, followed by this text ("ranks").
     std::optional<std::string> shared{};
     Priority priority = Priority::kNormal;
     Cut cut = Cut::kNever;
@@ -51,11 +50,10 @@ class Table {
   /// The first `keys` columns identify a row.
   explicit Table(std::vector<Column> columns, std::size_t keys = 1);
 
-  /// Adds a row. Missing cells are empty; too many cells throw std::logic_error.
+  /// Missing cells are empty; too many throw std::logic_error.
   Table& row(std::vector<std::string> cells);
   Table& rule();
-  /// Adds a line over the full width, such as a section title or a remark on the row above. In Markdown it is
-  /// the first cell of a row.
+  /// Full-width line, such as a title or a remark on the row above. In Markdown the first cell of a row.
   Table& line(std::string text);
 
   /// Applies to the last row.
@@ -66,11 +64,11 @@ class Table {
   std::size_t size() const { return rows_.size(); }
   const std::vector<Column>& columns() const { return columns_; }
 
-  /// Two spaces between columns, no trailing blanks, a line break after each row.
+  /// Two spaces between columns, no trailing blanks.
   ///
   /// `width`: characters per line; 0: no limit. In a wider table, long keys aligned left are cut in the
-  /// middle, and the columns that do not fit are left out by priority, then from the right; a line below
-  /// names them. Wraps remarks (line()). Only keys that do not fit by themselves exceed the width.
+  /// middle, and columns that do not fit are left out by priority, then from the right; a line below names
+  /// them. Wraps remarks (line()). Only keys that alone do not fit exceed the width.
   std::string text(std::size_t width = 0, bool colour = false) const;
   /// GitHub-flavoured; escapes '|' in cells.
   std::string markdown() const;
@@ -86,7 +84,7 @@ class Table {
     Tone tone(std::size_t column) const { return column < tones.size() ? tones[column] : Tone::kPlain; }
   };
   class Text;
-  /// Keys aligned left, and a column alone beside the keys, can always be cut.
+  /// Keys aligned left can always be cut, and so can a single further column.
   Cut cut_of(std::size_t column) const {
     const Column& one = columns_[column];
     if (one.cut != Cut::kNever || one.align == Align::kRight) return one.cut;
@@ -104,7 +102,6 @@ class Table {
   std::string above_;
 };
 
-/// Columns of a table, in order.
 class Columns : public std::vector<Table::Column> {
  public:
   Columns& left(std::initializer_list<std::string> titles) { return add(titles, Align::kLeft); }
@@ -118,7 +115,7 @@ class Columns : public std::vector<Table::Column> {
     push_back({std::move(title), align, std::move(suffix), priority_});
     return *this;
   }
-  /// Of the columns added from here on.
+  /// Of later columns.
   Columns& priority(Priority priority) {
     priority_ = priority;
     return *this;
@@ -133,16 +130,16 @@ class Columns : public std::vector<Table::Column> {
   }
 };
 
-/// The answer of a command in sentences, then tables and notes, for every output form.
+/// Answer of a command in sentences, tables and notes, for every output form.
 class View {
  public:
   View& answer(std::string_view sentence, Tone tone = Tone::kPlain);
   View& title(std::string_view text);
   /// Ignores a table without rows.
   View& table(Table table);
-  /// Each line is wrapped separately. Empty text adds nothing.
+  /// Each line is wrapped separately.
   View& notes(std::string_view lines, Tone tone = Tone::kFaint);
-  /// Adds preformatted lines, such as plots.
+  /// Preformatted lines, such as plots.
   View& drawing(std::string_view lines);
   View& append(View other);
 

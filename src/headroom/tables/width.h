@@ -7,17 +7,17 @@
 
 namespace headroom {
 
-/// Terminal columns of `text` (UTF-8): two for an East Asian wide character, an emoji or a flag, none for
+/// Terminal columns of UTF-8 `text`: two for an East Asian wide character, an emoji or a flag, none for
 /// combining marks, one for a control character or an invalid byte.
 std::size_t display_width(std::string_view text);
 
-/// The most whole grapheme clusters at the start, or the end, that fit.
+/// As many whole grapheme clusters from the start, or the end, as fit.
 std::string_view first_columns(std::string_view text, std::size_t columns);
 std::string_view last_columns(std::string_view text, std::size_t columns);
 
-/// `text` if it fits; else as many whole grapheme clusters as fit, followed by "…".
+/// `text` if it fits; else as many whole grapheme clusters as fit, then "…".
 std::string shortened(std::string_view text, std::size_t width);
-/// The same with the "…" in the middle: names differ at both ends.
+/// "…" in the middle: names differ at both ends.
 std::string cut_in_middle(std::string_view text, std::size_t width);
 
 }  // namespace headroom
