@@ -173,7 +173,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPrefix = "headroom-work-";
 /// Marks our folders; the name alone is not proof.
 constexpr const char* kMarker = ".made-by-headroom";
-/// A younger one may not be locked yet.
+/// A younger folder may not be locked yet.
 constexpr std::chrono::seconds kMinLeftoverAge(60);
 
 void add_owner_permissions(const fs::path& folder) noexcept {
@@ -294,7 +294,7 @@ OutputFile::OutputFile(const fs::path& path) : asked_(path) {
   } else {
     if (target.info && ::access(target.path.c_str(), W_OK) != 0) cannot_write(path, errno);
     open_temporary(target.path);
-    // First, as it clears set-id bits. EPERM is fine: only root may give files away.
+    // chown first, as it clears set-id bits. EPERM is fine: only root may give files away.
     if (target.info &&
         ((::fchown(file_.get(), target.info->st_uid, target.info->st_gid) != 0 && errno != EPERM) ||
          ::fchmod(file_.get(), target.info->st_mode & 07777) != 0)) {

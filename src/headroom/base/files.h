@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-/// -1 if closed.
+/// Owns a descriptor; -1 if closed.
 class Descriptor {
  public:
   Descriptor() = default;

@@ -18,7 +18,7 @@
 
 namespace headroom {
 
-/// Formatted only for errors. Must not outlive its parent.
+/// Location of a value, formatted only for errors. Must not outlive its parent.
 class JsonPath {
  public:
   explicit JsonPath(std::string_view root) : key_(root) {}
@@ -334,7 +334,7 @@ T read_members(const Json& json, const JsonPath& path) {
   return object;
 }
 
-/// Sets the member's bit in `seen`. Returns false for a duplicate.
+/// Takes a member and sets its bit in `seen`. Returns false for a duplicate.
 template <typename T>
 bool take_member(JsonCursor& cursor, std::string_view key, T& object, std::uint64_t& seen) {
   std::uint64_t bit = 1;

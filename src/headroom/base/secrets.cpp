@@ -43,7 +43,7 @@ std::string redact_url_passwords(std::string text) {
   return text;
 }
 
-/// In "?user=me&password=x" and "PASSWORD=x".
+/// Hides the values in "?user=me&password=x" and "PASSWORD=x".
 std::string redact_values(std::string text) {
   for (std::size_t equals = 0; (equals = text.find('=', equals)) != std::string::npos; ++equals) {
     const std::size_t before = text.find_last_of("&?;,'\" ", equals);

@@ -84,7 +84,7 @@ struct Option {
   std::string value_text() const;
 };
 
-/// Of another tool.
+/// Option of another tool.
 struct ForeignOption {
   const char* names;  ///< "-w,--warmup"; "--benchmark_*": all that begin so, after the exact ones
   bool takes_value;
@@ -131,11 +131,11 @@ class OptionTable {
     details_.insert(details_.end(), paragraphs.begin(), paragraphs.end());
   }
   void details(std::initializer_list<const char*> all) { details(std::span(all.begin(), all.size())); }
-  /// In the list called `title`.
+  /// Adds to the list called `title`.
   void list(std::string title, std::string name, std::string text) {
     lists_.emplace_back(std::move(title), HelpEntry{std::move(name), std::move(text)});
   }
-  /// Replaced, or answered by their note. Not in help.
+  /// Foreign options are replaced, or answered by their note; not in help.
   void foreign(std::span<const ForeignOption> all) {
     foreign_.insert(foreign_.end(), all.begin(), all.end());
   }

@@ -55,8 +55,8 @@ void print_view(const View& view, std::FILE* out, bool markdown = false);
 
 void print_table(const Table& table, std::FILE* out);
 
-/// As /dev/null: a file opened later would get their numbers. Writing to a closed standard output still
-/// fails.
+/// Opens /dev/null for them: a file opened later would get their numbers. Writing to a closed standard output
+/// still fails.
 void open_closed_streams();
 
 /// Returns `code`, or kError with a message if a write failed. Call last.

@@ -20,7 +20,7 @@ struct IsaWords {
 /// Software Developer's Manual, volume 2A, CPUID.
 std::vector<std::string> isa_names(const IsaWords& words);
 
-/// Except on x86, from /proc/cpuinfo.
+/// Except on x86, brand and names come from /proc/cpuinfo.
 struct CpuIdentity {
   std::string vendor;
   std::string brand;

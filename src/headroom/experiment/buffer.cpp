@@ -30,8 +30,8 @@ std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Unwritten pages share one page of zeros that stays in the caches, and writing them faults; both would
-/// distort a measurement.
+/// Gives each page its memory: unwritten pages share one cached page of zeros, and writing them faults; both
+/// would distort a measurement.
 void touch(std::byte* data, std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return;

@@ -50,7 +50,7 @@ typedef int headroom_peer_function(const struct headroom_peer_call* call);
 /// SYMBOL_prepare (optional): packs weights or makes a plan. Called once, untimed, for each part of the
 /// weights that SYMBOL will be called with, on the same thread. Returning null skips the case.
 typedef void* headroom_peer_prepare_function(const struct headroom_peer_call* call);
-/// SYMBOL_release (optional): frees it.
+/// SYMBOL_release (optional): frees the result of SYMBOL_prepare.
 typedef void headroom_peer_release_function(void* prepared);
 
 #ifdef __cplusplus

@@ -96,7 +96,7 @@ class ProcessCounters::Opened {
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
-  /// Starts the threads' counters last, so that they do not count this.
+  /// Starts the threads' counters last, so that they do not count starting the controllers.
   void start() {
     for (const int counter : of_controllers_) from_.kernel_->start(counter);
     for (const int leader : leaders_) from_.kernel_->start(leader);
@@ -165,7 +165,7 @@ class ProcessCounters::Opened {
   }
 
   void close() {
-    // Leaders were opened before their groups.
+    // In reverse: leaders were opened before their groups.
     for (; !all_.empty(); all_.pop_back()) from_.kernel_->close(all_.back());
   }
 

@@ -32,7 +32,7 @@ T value_of(std::uint64_t bits) {
 /// 2^22 - 3, a prime.
 constexpr std::size_t kPeriod = 4194301;
 
-/// For parts of [0, count), on several threads if `count` is large.
+/// Calls body(begin, end) for parts of [0, count), on several threads if `count` is large.
 template <typename Body>
 void parallel_parts(std::size_t count, const Body& body) {
   constexpr std::size_t kMinThreadWork = std::size_t{1} << 20;

@@ -212,8 +212,8 @@ class State {
   std::uint64_t seed() const { return spec_.seed; }
 
   /// Returns the number of input copies to rotate through; measure() passes the copy's index to its body.
-  /// `bytes`: inputs of one iteration. 1 with hot caches, else at least 2, exceeding twice the last-level
-  /// cache.
+  /// `bytes`: inputs of one iteration. 1 with hot caches, else at least 2 that together exceed twice the
+  /// last-level cache.
   std::size_t rotate(std::size_t bytes);
 
   /// Sets the last-level cache for rotate(). Default: the host's.

@@ -128,7 +128,7 @@ class TomlTable {
   const std::string& source_;
 };
 
-/// Of [[key]]. Throws Error for another node.
+/// Tables of [[key]]. Throws Error for another node.
 std::vector<TomlTable> toml_tables(const toml::node& node, const std::string& key, const std::string& source);
 
 }  // namespace headroom

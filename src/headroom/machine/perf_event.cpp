@@ -30,7 +30,7 @@ class LinuxCounters final : public CounterKernel {
     attributes.config1 = request.config[1];
     attributes.config2 = request.config[2];
     attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    // Members follow their leader. Threads started later would inherit them disabled.
+    // Group members follow their leader. If disabled, threads started later would inherit them disabled.
     const bool leads = request.leader < 0;
     attributes.disabled = leads ? 1 : 0;
     // Uncore units refuse per-thread options.

@@ -33,12 +33,12 @@ class Deadline {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Milliseconds::max() would overflow the clock.
+  /// milliseconds::max() would overflow the clock.
   static constexpr std::chrono::milliseconds kMaxTimeout = std::chrono::hours(24 * 365);
   std::optional<Clock::time_point> at_;
 };
 
-/// Carries lines; owns the descriptor.
+/// Stream socket that carries lines; owns the descriptor.
 class Channel {
  public:
   /// Makes `fd` close-on-exec. -1: closed. Throws Error if `fd` is not an open socket.

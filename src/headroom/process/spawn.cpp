@@ -137,7 +137,7 @@ Pipe make_output_pipe() {
   return pipe;
 }
 
-/// Close-on-exec, to at least `least`.
+/// Duplicates `fd`, close-on-exec, to at least `least`.
 Descriptor copy_above(int fd, int least) {
   Descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, least));
   if (copy.is_open()) return copy;

@@ -19,7 +19,7 @@
 
 namespace headroom {
 
-/// In PATH, or if `name` contains a slash relative to `folder` (empty: current).
+/// In PATH, or if `name` contains a slash, relative to `folder` (empty: current).
 std::optional<std::filesystem::path> find_program(const std::string& name,
                                                   const std::filesystem::path& folder = {});
 

@@ -86,7 +86,7 @@ class RegistryServer {
 
   bool counts() const { return counters_.any(); }
 
-  /// Any request but "quit". Throws Error for an invalid one, ProcessLost if the process cannot go on.
+  /// Answers any request but "quit". Throws Error for an invalid one, ProcessLost if the process cannot go on.
   Json answer(const Json& request);
 
  private:
@@ -109,7 +109,7 @@ class RegistryServer {
 /// not a descriptor.
 std::optional<Channel> inherited_channel();
 
-/// Until the channel closes or "quit". Answers invalid requests with {"error": reason}; greets with that if
+/// Serves until the channel closes or "quit". Answers invalid requests with {"error": reason}; greets with that if
 /// the registry's requirements are not met or it rejects `arguments`. Returns after a fatal failure
 /// (Registry::end_where_lost_with). The process dies with its parent.
 void serve(Channel channel, Registry& registry, const std::string& name,

@@ -64,9 +64,9 @@ double last_step(std::span<const double> scores, std::size_t count) {
 
 /// In standard deviations of the part's sum; cuts below are never critical.
 constexpr double kMinDeviations = 2.2;
-/// From this shorter part on, the normal approximation of z is good to 0.05.
+/// From this length of the shorter part on, the normal approximation of z is good to 0.05.
 constexpr std::size_t kLongPart = 40;
-/// In deviations.
+/// Clipping distance, in deviations.
 constexpr double kReach = 3.5;
 
 /// In standard deviations of normal noise.

@@ -101,8 +101,8 @@ struct SeriesPart {
 /// the Theil-Sen line: the median of the pairs' slopes.
 std::vector<SeriesPart> series_parts(std::span<const double> values, std::span<const ChangePoint> changes);
 
-/// Drops changes smaller than `least`, a share (0.02) of the level before them, smallest first, remeasuring
-/// its neighbours.
+/// Drops changes smaller than `least`, a share (0.02) of the level before them, smallest first, and
+/// measures their neighbours again.
 std::vector<SeriesPart> differing_parts(std::span<const double> values, std::span<const ChangePoint> changes,
                                         double least);
 
@@ -121,7 +121,7 @@ struct LineFit {
   double worst_error = 0;  ///< max of |line - y| / y
 };
 
-/// Minimizes the squared relative errors (line - y) / y. Throws std::invalid_argument unless all y are above
+/// Least squares of the relative errors (line - y) / y. Throws std::invalid_argument unless all y are above
 /// 0 and there is one y per x. Nullopt for fewer than two distinct x.
 std::optional<LineFit> fit_line(std::span<const double> x, std::span<const double> y);
 

@@ -154,7 +154,7 @@ struct RunSpread {
 /// above 0. Nullopt if no group has two runs.
 std::optional<RunSpread> run_spread(std::span<const std::vector<double>> groups);
 
-/// By degrees of freedom.
+/// Weighted by degrees of freedom.
 std::optional<RunSpread> pooled(const std::optional<RunSpread>& a, const std::optional<RunSpread>& b);
 
 /// Half-width of the interval of the difference of mean logarithms of `a` and `b` runs (Student's t).

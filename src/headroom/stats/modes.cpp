@@ -126,7 +126,7 @@ Excess above_minorant(const Corners& corners, std::span<const Corner> minorant, 
   return most;
 }
 
-/// Mirror image of above_minorant: a mode begins there.
+/// Mirror image of above_minorant, from value `begin` on: a mode begins there.
 Excess below_majorant(const Corners& corners, std::span<const Corner> majorant, std::size_t begin) {
   Excess most;
   for (std::size_t l = 0; l + 1 < majorant.size(); ++l) {

@@ -169,7 +169,7 @@ double student_t_quantile(double p, std::size_t degrees) {
 
 RankPair binomial_ranks(std::size_t n, double p, double tail) {
   require_probability(p);
-  // (1 - p)^n underflows from about 1,000 trials on.
+  // In logarithms: (1 - p)^n underflows from about 1,000 trials on.
   const double log_odds = std::log(p) - std::log1p(-p);
   double log_term = static_cast<double>(n) * std::log1p(-p);
   double below = 0;

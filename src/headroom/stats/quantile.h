@@ -38,7 +38,7 @@ double normal_quantile(double p);
 /// >= 1.
 double student_t_quantile(double p, std::size_t degrees);
 
-/// From 1, around a quantile.
+/// Ranks, from 1, around a quantile.
 struct RankPair {
   std::size_t low = 0;
   std::size_t high = 0;

@@ -52,7 +52,7 @@ constexpr bool is_word(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// GitHub's. An underscore inside a word has no meaning there.
+/// Escapes GitHub's Markdown. An underscore inside a word has no meaning there.
 std::string markdown_text(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -115,7 +115,7 @@ class Columns : public std::vector<Table::Column> {
     push_back({std::move(title), align, std::move(suffix), priority_});
     return *this;
   }
-  /// Of later columns.
+  /// For the columns added from here on.
   Columns& priority(Priority priority) {
     priority_ = priority;
     return *this;

@@ -17,7 +17,7 @@ std::string_view last_columns(std::string_view text, std::size_t columns);
 
 /// `text` if it fits; else as many whole grapheme clusters as fit, then "…".
 std::string shortened(std::string_view text, std::size_t width);
-/// "…" in the middle: names differ at both ends.
+/// With the "…" in the middle: names differ at both ends.
 std::string cut_in_middle(std::string_view text, std::size_t width);
 
 }  // namespace headroom
