@@ -86,7 +86,8 @@ class RegistryServer {
 
   bool counts() const { return counters_.any(); }
 
-  /// Answers any request but "quit". Throws Error for an invalid one, ProcessLost if the process cannot go on.
+  /// Answers any request but "quit". Throws Error for an invalid one, ProcessLost if the process cannot go
+  /// on.
   Json answer(const Json& request);
 
  private:
@@ -109,8 +110,8 @@ class RegistryServer {
 /// not a descriptor.
 std::optional<Channel> inherited_channel();
 
-/// Serves until the channel closes or "quit". Answers invalid requests with {"error": reason}; greets with that if
-/// the registry's requirements are not met or it rejects `arguments`. Returns after a fatal failure
+/// Serves until the channel closes or "quit". Answers invalid requests with {"error": reason}; greets with
+/// that if the registry's requirements are not met or it rejects `arguments`. Returns after a fatal failure
 /// (Registry::end_where_lost_with). The process dies with its parent.
 void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments = {});
