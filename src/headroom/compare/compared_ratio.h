@@ -16,45 +16,43 @@ namespace headroom {
 
 inline constexpr double kRatioConfidence = 0.95;
 
-/// A pair of matching modes.
 struct MatchedMode {
-  RatioEstimate ratio;  ///< of the medians, test over baseline; no interval if a mode has too few samples
+  RatioEstimate ratio;  ///< of the medians, test over baseline; no interval with too few samples
   double share_change = 0;
   Interval share_change_interval;
 };
 
-/// Two multimodal samples, compared mode by mode.
 struct ModeComparison {
   Modes baseline, test;              ///< in the baseline's unit; no groups if unimodal
   std::vector<MatchedMode> matched;  ///< empty if the numbers of modes differ
-  /// Ratio of the means, test over baseline, due to changed shares alone. Nothing if the modes do not match
-  /// or come in stretches: shares then depend on the time of sampling.
+  /// Ratio of the means, test over baseline, from changed shares alone. Nothing if the modes do not match or
+  /// come in stretches, as shares then depend on the time of sampling.
   std::optional<RatioEstimate> share_effect;
 
   bool in_stretches() const { return baseline.in_stretches || test.in_stretches; }
 };
 
-/// Whether the modes match and each ratio has an interval.
+/// The modes match and each ratio has an interval.
 bool all_bounded(const ModeComparison& comparison);
 
-/// Modes of two separately measured records, for intervals at any confidence.
+/// Modes of two separate runs, for intervals at any confidence.
 ///
 /// If only one side has modes (the dip test misses small ones) and its bounds also separate the other (three
-/// samples in each mode, gaps at least half as wide), both use them. If each process lies within one mode,
-/// the run-to-run spread covers the difference, and the side counts as unimodal.
+/// samples in each mode, gaps at least half as wide), both use them. A side with one mode per process counts
+/// as unimodal: the run-to-run spread covers the difference.
 ///
-/// SIM (500 repetitions each, distribution_test.cpp): modes 30 % apart, noise 1 %, margin 1 %, one and three
-/// processes. Shares 50/50 or 80/20, 30 to 100 samples a side: at most 2.0 % false claims; 2.2 % if modes
+/// SIM (500 repetitions, distribution_test.cpp; modes 30 % apart, noise and margin 1 %, one and three
+/// processes). Shares 50/50 or 80/20, 30 to 100 samples a side: at most 2.0 % false claims; 2.2 % if modes
 /// last 5 samples on average, 5.6 % if 20. Both modes 3 % slower: found in at least 93.8 % at 50 samples (at
 /// 30: 90.0 and 96.2 %; three processes: 62.2 and 84.2 %). Share of the slow mode from 20 to 60 %: found in
-/// 99.8 % at 100 samples; three processes: 81.4 %. Half-width of the ratio at 50 samples and 50/50: 0.6 %.
+/// 99.8 % at 100 samples; three processes: 81.4 %. Half-width at 50 samples and 50/50: 0.6 %.
 class ModeSeries {
  public:
   /// Values must be > 0. Returns nothing if both sides are unimodal.
   static std::optional<ModeSeries> of(const Record& baseline, const Record& test, double test_factor);
 
-  /// Returns exp(sum of w ln r) over the modes, with r the ratio of the medians and w the mode's share of all
-  /// samples. No interval if a mode has none; 1 if the modes do not match.
+  /// exp(sum of w ln r) over the modes: r is the ratio of the medians, w the mode's share of all samples. No
+  /// interval if a mode has none; 1 if the modes do not match.
   RatioEstimate ratio_at(double confidence) const;
   std::optional<RatioEstimate> share_effect(double confidence) const;
   ModeComparison at(double confidence) const;
@@ -81,16 +79,15 @@ struct PairedSeries {
   std::vector<std::size_t> group_sizes;
 };
 
-/// Whether equal rounds are paired: same environment object or session; without sessions, same machine,
-/// second and command line.
+/// Equal rounds are paired: same environment object or session; without sessions, same machine, second and
+/// command line.
 bool same_session(const Record& a, const Record& b);
 
-/// Returns pairs after warm-up, with `a` times `factor`. Nothing if the sessions differ or no round is
-/// common.
+/// After warm-up, with `a` times `factor`. Nothing if the sessions differ or share no round.
 std::optional<PairedSeries> paired_series(const Record& a, const Record& b, double factor = 1);
 
 enum class Estimator {
-  kNone,      ///< no samples on one or both sides
+  kNone,      ///< no samples on a side
   kPaired,    ///< paired by the rounds of one session
   kUnpaired,  ///< separate runs, by their samples
   kModes,     ///< separate runs, mode by mode
@@ -99,50 +96,49 @@ enum class Estimator {
 
 const char* to_string(Estimator estimator);
 
-/// Run-to-run spread from earlier runs, `headroom run --calibrate-noise`, or the user.
+/// From earlier runs, `headroom run --calibrate-noise`, or the user.
 struct RunKnowledge {
   std::optional<RunSpread> values;     ///< of the metric
   std::optional<RunSpread> fractions;  ///< of the share of the limit
-  std::string source;                  ///< "12 earlier runs on this machine"; empty if nothing is known
+  std::string source;                  ///< "12 earlier runs on this machine"; empty: nothing known
 };
 
-/// Assumed relative standard deviation of separate runs. Source: separate runs of one case on this project's
-/// machines differ by 1 to 16 % (bench/gate_apart.py, `run --calibrate-noise`).
+/// Assumed relative standard deviation of separate runs. Source: one case differs by 1 to 16 % on this
+/// project's machines (bench/gate_apart.py, `run --calibrate-noise`).
 inline constexpr double kAssumedSpread = 0.16;
 
-/// The same as a prior: Student's t with 3 degrees of freedom, because spreads are heavy-tailed. Its 95 %
-/// interval of the difference of two runs equals that of a normal spread of kAssumedSpread: log_sd = 1.960
-/// ln(1.16) / 3.182, a factor of 1.51 (3.75 at the confidence of 50 cases).
+/// The same as a prior: Student's t with 3 degrees of freedom, as spreads are heavy-tailed. Its 95 % interval
+/// of the difference of two runs equals that of a normal kAssumedSpread: log_sd = 1.960 ln(1.16) / 3.182, a
+/// factor of 1.51 (3.75 at the confidence of 50 cases).
 ///
-/// SIM (bench/assumed_spread.cpp; spreads of 0.5 to 16 %, normal, skewed and heavy-tailed;
-/// docs/results/gate_error_rates.md): at most 2.4 % of 20,000 gates of one case raise a false alarm, at most
-/// 4.5 % of those of 10 or 50 cases. A change by twice the prior, a factor of 2.28, is decided in at least
-/// 96.2 %.
+/// SIM (bench/assumed_spread.cpp; normal, skewed and heavy-tailed spreads of 0.5 to 16 %;
+/// docs/results/gate_error_rates.md): false alarms in at most 2.4 % of 20,000 gates of one case, at most 4.5
+/// % with 10 or 50 cases. A change by twice the prior, a factor of 2.28, is decided in at least 96.2 %.
 inline constexpr RunSpread kAssumedRunSpread{0.091407, 3};
 
 std::string assumed_spread_clause();
 
-/// Returns the joined runs, or the record itself as one.
+/// The joined runs, or the record itself.
 std::vector<RunValue> runs_of(const Record& record);
 
 /// Ratio of two records' values, test over baseline, at any confidence.
 ///
-/// Records of one session are paired by round. For separate runs the interval includes the run-to-run spread,
-/// pooled from both sides and RunKnowledge. Equal modes, none too small, are compared one by one
-/// (ModeSeries), because the overall median jumps when shares change. If every run has its share of the same
-/// limit, the ratio of the shares is a second estimate, unaffected by a slower machine; the narrower at 95 %
-/// is used. If the spread is unknown, kAssumedRunSpread widens the interval, independently of the sampling
-/// error. That error is at most the range of the samples, because drift within a run is part of the
-/// run-to-run spread (1 % of files of ten independent runs look too correlated for an interval).
+/// One session: paired by round. Separate runs: the interval includes the run-to-run spread, pooled from both
+/// sides and RunKnowledge. Equal modes, none too small, are compared one by one (ModeSeries), as the overall
+/// median jumps when shares change. If every run has its share of the same limit, the ratio of shares is a
+/// second estimate that a slower machine does not affect; the narrower at 95 % is used. An unknown spread is
+/// kAssumedRunSpread, independent of the sampling error. That error is at most the range of the samples:
+/// drift within a run belongs to the run-to-run spread (1 % of files of ten independent runs look too
+/// correlated for an interval).
 class ComparedRatio {
  public:
   /// Both need samples > 0. `test_factor` converts the test's unit to the baseline's.
   ComparedRatio(const Record& baseline, const Record& test, double test_factor, const RunKnowledge& known);
 
   RatioEstimate at(double confidence) const;
-  /// Returns the 95 % interval from the samples alone, if at() includes kAssumedRunSpread.
+  /// 95 % interval from the samples alone, if at() includes kAssumedRunSpread.
   std::optional<Interval> within_runs() const;
-  /// Returns the modes at 95 %; nothing if both sides are unimodal or the records are paired.
+  /// At 95 %; nothing if both sides are unimodal or the records are paired.
   std::optional<ModeComparison> modes() const;
   /// Includes the run-to-run spread.
   std::optional<RatioEstimate> share_effect(double confidence) const;
@@ -170,11 +166,10 @@ class ComparedRatio {
   std::optional<ModeSeries>
       modes_;  // before series_, so that their temporary copies of many samples never coexist
   RatioSeries series_;
-  std::optional<Interval>
-      range_;  ///< of the ratio of any two samples of separate runs; nothing if there are few
+  std::optional<Interval> range_;  ///< of two samples' ratio, separate runs; nothing with few samples
   std::vector<RunValue> baseline_, test_;
   std::optional<RunSpread> value_spread_, share_spread_;
-  double share_ratio_log_ = 0, share_error_ = 0;  ///< error at 95 %, from the samples alone
+  double share_ratio_log_ = 0, share_error_ = 0;  ///< at 95 %, samples only
 };
 
 }  // namespace headroom

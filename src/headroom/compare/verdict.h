@@ -39,8 +39,8 @@ double margin_of(const Margins& margins, const Record& record);
 ///     metric = "latency"         # optional
 ///     margin = "5%"
 ///
-/// Parsing throws Error with line and column for invalid TOML, unknown or missing keys, and margins outside
-/// [0, 100 %). `source` names the text in errors.
+/// Parsing throws Error with line and column: invalid TOML, unknown or missing keys, margins outside [0, 100
+/// %). `source` names the text in errors.
 struct GateFile {
   std::optional<double> margin;
   std::vector<MarginRule> rules;
@@ -64,19 +64,18 @@ struct JudgeRule {
 
 /// Sets the margin, verdict and p-value of each comparison of one suite.
 ///
-/// The 95 % interval of worsening() gives the claim: a regression above 1 + margin, an improvement below 1 -
-/// margin, the same within. The one-sided p-value is the smallest p whose interval at confidence 1 - 2p still
-/// lies beyond the margin, so it accounts for pairing, autocorrelation and processes. It is widened by the
-/// suite's correlation of consecutive rounds, because a short series cannot estimate that for small p (.001
-/// for 50 cases). Claims that do not survive the correction, over all comparisons with samples and separately
-/// for each direction, are inconclusive. A case is underpowered if even n unanimous samples cannot reach
-/// alpha over the number of cases (2^-n, the smallest p of a sign test).
+/// The 95 % interval of worsening() gives the claim: regression above 1 + margin, improvement below 1 -
+/// margin, the same within. The one-sided p-value is the smallest p whose interval at confidence 1 - 2p lies
+/// beyond the margin, so it accounts for pairing, autocorrelation and processes. The suite's correlation of
+/// consecutive rounds widens it, as a short series cannot estimate that for small p (.001 for 50 cases).
+/// Claims are corrected over all comparisons with samples, each direction separately; others are
+/// inconclusive. A case is underpowered if even n unanimous samples cannot reach alpha over the number of
+/// cases (2^-n, the smallest p of a sign test).
 ///
-/// For separate runs with modes, the effect of the shares on the mean may make a claim, too (with doubled
-/// p-value, for two tests). If ratio and shares point in opposite directions, only their product makes a
-/// claim, and only for a ratio taken mode by mode. "The same" needs both within the margin, matching modes
-/// and a known share_effect. A comparison with doubts gets no claim; a metric of unknown direction only
-/// changes.
+/// In separate runs with modes, the effect of the shares on the mean may claim, too (p-value doubled for two
+/// tests). If ratio and shares point in opposite directions, only their product claims, and only for a
+/// mode-by-mode ratio. "The same" needs both within the margin, matching modes and a known share_effect.
+/// Doubts prevent claims; a metric of unknown direction only changes.
 ///
 /// SIM (bench_gate_false_alarms, 2,000 suites of 50 cases, 1 % noise, Holm): suites with a false regression
 /// at margin 0: 2.5 % with 30 pairs, 4.3 % with 100, 1.9 % with spikes, 4.7 % with 8 differing processes, 0.5
@@ -94,22 +93,22 @@ struct RoundComparison {
 /// Sets ratio (RoundRatio), margin and verdict of commands that ran in rounds, one suite. Skips comparisons
 /// of different sessions.
 ///
-/// If the interval excludes 1 but reaches into the margin, the verdict is inconclusive with a p-value (see
-/// is_significant). Claims must survive the correction of Benjamini and Hochberg at the level of their look.
-/// If even unanimous rounds could not reach that level, the verdict is kUnderpowered.
+/// An interval that excludes 1 but reaches into the margin is inconclusive with a p-value (see
+/// is_significant). Claims must survive Benjamini and Hochberg's correction at the level of their look;
+/// kUnderpowered if even unanimous rounds could not.
 void judge_rounds(std::span<RoundComparison> suite, double margin);
 
-/// Whether the two differ significantly, in either direction.
+/// In either direction.
 bool is_significant(const Comparison& comparison);
 
-/// Returns the fewest rounds in which one comparison can be significant.
+/// Fewest rounds in which one comparison can be significant.
 std::size_t fewest_rounds(std::size_t comparisons);
 
 /// A gate's answer on one case; kOpen: inconclusive, or not compared.
 enum class GateOutcome { kPassed, kRegressed, kFailed, kOpen };
-/// As gate_result() counts it. A metric of unknown direction passes.
+/// As in gate_result(). A metric of unknown direction passes.
 GateOutcome gate_outcome(const Comparison& judged);
-/// As round_gate_result() counts it: an improvement need not be known, only that it is no regression.
+/// As in round_gate_result(): passes without a regression.
 GateOutcome gate_outcome(const RoundComparison& judged);
 
 struct GateResult {
@@ -119,13 +118,13 @@ struct GateResult {
   std::string sentence;
 };
 
-/// For commands that ran in rounds, judged by judge_rounds() with the margin of the gate: kFailure if one is
-/// slower by more than the margin or failed, kInconclusive if one may be, kError without a comparison.
+/// For rounds judged by judge_rounds() with the gate's margin: kFailure if one is slower by more than the
+/// margin or failed, kInconclusive if one may be, kError without a comparison.
 GateResult round_gate_result(std::span<const RoundComparison> judged);
 
-/// Returns kFailure if any case regressed, or failed after a measured baseline; kError if no case could be
-/// compared; kInconclusive if any other case is neither same nor improved, cases are missing, or all
-/// directions are unknown; else kSuccess.
+/// kFailure if a case regressed, or failed after a measured baseline; kError if nothing could be compared;
+/// kInconclusive if another case is neither same nor improved, cases are missing, or all directions are
+/// unknown; else kSuccess.
 GateResult gate_result(std::span<const Comparison> judged, std::size_t missing);
 
 }  // namespace headroom

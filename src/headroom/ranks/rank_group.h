@@ -21,7 +21,7 @@
 
 namespace headroom {
 
-/// A free TCP port, held for a program that listens with SO_REUSEADDR, as c10d's TCPStore does.
+/// Held for a program that listens with SO_REUSEADDR, as c10d's TCPStore does.
 class ReservedPort {
  public:
   /// Prefers `wanted`. Throws Error if no port is free.
@@ -34,15 +34,18 @@ class ReservedPort {
   std::uint16_t number_ = 0;
 };
 
-// The protocol between a command line and the processes of a rank job: JSON, one message per line, over the
-// descriptor in kSocketVariable. Each rank greets first with RankHello. Then all ranks get the same request
-// and each answers with one line, or with {"error": reason}:
+// Protocol between a command line and the processes of a rank job: a line of JSON each, over the descriptor
+// in kSocketVariable. Each rank greets with RankHello. Then all get the same request and each answers with
+// one line, or with {"error": reason}:
 //
-//   {"do": "meet", "timeout_s": 70}       -> {"met": 4}              connected with all others
-//   {"do": "backend", "backend": "nccl"}  -> {"backend": "nccl"}     the backend is usable
-//   and the requests of runner/protocol.h, whose answers schedule/runner.cpp combines into one.
+// {"do": "meet", "timeout_s": 70} -> {"met": 4}: connected with all others.
 //
-// A rank whose RankHello has "ids" repeats the "id" of the request in its answer, errors included. It sends
+// {"do": "backend", "backend": "nccl"} -> {"backend": "nccl"}: usable.
+//
+// Other requests: runner/protocol.h; schedule/runner.cpp combines the answers.
+//
+// A rank with RankHello::ids repeats the request's "id" in its answer, errors included. It sends nothing
+// else, and ends when its channel closes.
 // nothing else, and ends when its channel closes.
 
 /// Sets RankHello::arguments.
@@ -64,15 +67,15 @@ struct RankHello {
   std::string host{};
   std::vector<int> cores{};  ///< bound cores; empty if unknown
   std::optional<BlasLibrary> blas{};
-  bool ids = false;  ///< answers repeat the "id" of the request
+  bool ids = false;
 };
 
 Json to_json(const RankHello& hello);
 /// Throws Error for a missing or mistyped member.
 RankHello rank_hello_from_json(const Json& json);
 
-/// Thrown if ranks died, hang or never connected, after ending the others. The message has last lines of
-/// standard error and collectives.
+/// Ranks died, hang or never connected; the others were ended. The message has last lines of standard error
+/// and collectives.
 class RankLost : public Error {
  public:
   using Error::Error;
@@ -81,9 +84,9 @@ class RankLost : public Error {
 struct RankCommand {
   std::vector<std::string> arguments;                            ///< arguments[0] is the program
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to rank_variables()
-  std::string channel_variable;                                  ///< names the rank's descriptor for lines
+  std::string channel_variable;                                  ///< for the rank's descriptor
   int ranks = 1;
-  std::uint16_t port = 0;  ///< where the ranks meet; 0 or in use: any
+  std::uint16_t port = 0;  ///< meeting point; 0 or in use: any
 };
 
 /// `child` is set if it is our process.
@@ -100,13 +103,13 @@ inline constexpr char kCollectivesMark = '\x02';
 /// Lets a remote rank end; a connection closed without it lost its leader.
 inline constexpr char kEndMark = '\x03';
 
-/// The ranks of a job, led from this process: one line to all, one line from each. A rank that ends early or
-/// is late ends the group. No process outlives this object.
+/// Leads the ranks of a job: one line to all, one line from each. A rank that ends early or is late ends the
+/// group. No process outlives this object.
 class RankGroup {
  public:
   /// Throws Error if the program cannot be started.
   explicit RankGroup(const RankCommand& command);
-  /// By rank; started elsewhere.
+  /// By rank.
   RankGroup(std::vector<RankMember> members, ReservedPort port)
       : port_(std::move(port)), members_(std::move(members)) {}
   ~RankGroup();
@@ -117,15 +120,15 @@ class RankGroup {
   pid_t pid(int rank) const;  ///< -1 if not our child
   std::uint16_t port() const { return port_.number(); }
 
-  /// Throws RankLost if a rank sent an unrequested line or ended.
+  /// Throws RankLost after an unrequested line or end.
   void require_quiet();
   [[noreturn]] void throw_lost(std::size_t rank, const std::string& what);
 
   /// The next gather() reports lost ranks.
   void send(const std::string& line);
-  /// Returns the next line of each rank; nothing if `give_up`, polled a few times a second, returns true (the
-  /// next call returns the lines received). Throws RankLost when a rank ends or is late; `awaited` names the
-  /// expected answer ("the end of its start").
+  /// The next line of each rank; nothing if `give_up`, polled a few times a second, returns true (the next
+  /// call returns the lines received). Throws RankLost when a rank ends or is late; `awaited` names the
+  /// answer ("the end of its start").
   std::optional<std::vector<std::string>> gather(std::chrono::milliseconds timeout,
                                                  const std::string& awaited,
                                                  const std::function<bool()>& give_up = {});
@@ -160,12 +163,11 @@ struct RankTimeouts {
   std::chrono::milliseconds reply{60'000};  ///< to answer
 };
 
-/// Sends requests to all ranks and collects the answers. All calls throw RankLost, and Interrupted if the
-/// user wants to stop and a rank does not answer.
+/// Requests to all ranks. All calls throw RankLost, and Interrupted if the user wants to stop and a rank does
+/// not answer.
 class RankConversation {
  public:
-  /// Waits until the ranks have met. Throws Error for an invalid greeting, Interrupted if `give_up` returns
-  /// true.
+  /// Waits until the ranks have met. Throws Error for an invalid greeting, Interrupted on `give_up`.
   RankConversation(RankGroup& ranks, RankTimeouts timeouts, std::function<bool()> give_up);
 
   /// By rank.
@@ -184,13 +186,13 @@ class RankConversation {
   RankTimeouts timeouts_;
   std::function<bool()> give_up_;
   std::vector<RankHello> hellos_;
-  std::uint64_t last_request_ = 0;  ///< of the last request
+  std::uint64_t last_request_ = 0;
 };
 
 /// The first rank's reason, or "".
 std::string refusal(const std::vector<Json>& replies);
 
-/// "ranks 0, 2 share core 0 ...", or, if unbound, a first machine whose ranks' threads exceed its `cpus`; or
+/// "ranks 0, 2 share core 0 ..."; if unbound, a first machine with more threads of ranks than `cpus`; or
 /// empty.
 std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus);
 

@@ -30,7 +30,7 @@
 
 namespace headroom {
 
-/// Subject of a note, with its numbers and text.
+/// Subject of a note.
 enum class NoteKind {
   kText,               ///< the text is the sentence
   kSteal,              ///< stolen ms, total ms
@@ -74,11 +74,10 @@ inline bool has_note(const Notes& notes, NoteKind kind) {
   return std::ranges::find(notes, kind, &Note::kind) != notes.end();
 }
 
-/// Returns "steal: the hypervisor took 40 ms of 400 ms".
+/// "steal: the hypervisor took 40 ms of 400 ms".
 std::string sentence(const Note& note);
 std::vector<std::string> sentences(const Notes& notes);
 
-/// Declared type of an axis value.
 enum class AxisType {
   kAsWritten,  ///< deduced from the text
   kText,       ///< even if it looks like a number
@@ -89,7 +88,7 @@ constexpr const char* to_string(AxisType type) {
   return type == AxisType::kText ? "text" : type == AxisType::kReal ? "real" : "written";
 }
 
-/// A typed axis value: boolean, number, size in bytes, or text.
+/// A boolean, number, size in bytes, or text.
 class AxisValue {
  public:
   struct Size {
@@ -98,8 +97,8 @@ class AxisValue {
   };
 
   AxisValue() = default;
-  /// Deduces the type: a number in its shortest form ("4096", "0.25"), "True" and "False", otherwise text
-  /// ("int8", "007", "1e3"). text() returns `written`.
+  /// Deduces the type: shortest-form number ("4096", "0.25"), "True" or "False", else text ("int8", "007",
+  /// "1e3").
   AxisValue(const std::string& written);
   AxisValue(const char* written) : AxisValue(std::string(written)) {}
   /// kReal falls back to kAsWritten if `text` is not a number.
@@ -107,31 +106,30 @@ class AxisValue {
   AxisValue(Size size) : value_(size) {}
   AxisValue(std::same_as<bool> auto value) : value_(value) {}
 
-  /// Returns the text that selects this value on the command line. Sizes are exact: "1.5 MiB", but "1363148
-  /// B".
+  /// As on the command line. Sizes are exact: "1.5 MiB", but "1363148 B".
   std::string text() const;
-  /// Whether this is text that looks like a number or boolean.
+  /// Text that looks like a number or boolean.
   bool is_ambiguous_text() const;
   std::optional<bool> boolean() const;
-  /// Returns the number, or the size in bytes.
+  /// The number, or the size in bytes.
   std::optional<double> number() const;
-  /// Returns the whole number, or the size in bytes.
+  /// As number(), if whole.
   std::optional<std::int64_t> integer() const;
 
   const auto& value() const { return value_; }
-  /// Compares numbers by value; other types differ.
+  /// Numbers compare by value; other types differ.
   bool operator==(const AxisValue& other) const;
 
  private:
   std::variant<std::string, std::int64_t, double, Size, bool> value_;
 };
 
-/// Axis values of a case, in declaration order.
+/// In declaration order.
 using AxisValues = std::vector<std::pair<std::string, AxisValue>>;
 
 using StringMap = std::map<std::string, std::string>;
 using NumberMap = std::map<std::string, double>;
-/// Axis values as users write and runners receive them.
+/// As users write and runners receive them.
 using AxisTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// kUnknown: a change is neither regression nor improvement.
@@ -144,18 +142,18 @@ struct Outcome {
   std::string reason;
 };
 
-/// Device state at the end of a sample, from its driver; 0 if not reported.
+/// At the end of a sample, from the driver; 0 if not reported.
 struct DeviceNoise {
   double sm_mhz = 0;
   double memory_mhz = 0;
   double power_w = 0;  ///< whole board
   double temperature_c = 0;
-  std::uint32_t throttle = 0;  ///< ThrottleReason bits before or after the sample
+  std::uint32_t throttle = 0;  ///< ThrottleReason bits before or after it
 
   bool operator==(const DeviceNoise&) const = default;
 };
 
-/// Samples of a process in the order measured. Columns have equal lengths; noise and device may be empty.
+/// In the order measured. Columns have equal lengths; noise and device may be empty.
 struct ProcessSamples {
   std::int64_t pid = 0;
   std::uint64_t iterations = 0;       ///< per sample; values are per iteration
@@ -176,14 +174,14 @@ struct LimitPart {
   bool operator==(const LimitPart&) const = default;
 };
 
-/// Best result of this machine for the case, measured in the same rounds.
+/// This machine's best for the case, from the same rounds.
 struct Limit {
   std::vector<LimitPart> parts;        ///< one per phase: read, then copy
   double value = 0;                    ///< in the metric's unit
   double fraction = 0;                 ///< limit time / case time, 1 at the limit; median of paired ratios
   std::optional<Interval> interval{};  ///< of the fraction
   bool unstable = false;               ///< quartiles of the limit differ by more than 10 %
-  /// Quartiles of the fraction over rounds; nothing if rounds are unknown.
+  /// Quartiles of the fraction; nothing if rounds are unknown.
   struct Rounds {
     std::size_t count = 0;
     double lower_quartile = 0, upper_quartile = 0;
@@ -191,7 +189,7 @@ struct Limit {
   std::optional<Rounds> rounds{};
 };
 
-/// Returns "read 8 MiB linear + copy 24 MiB plain, 2 threads" or "peak bf16 dot".
+/// "read 8 MiB linear + copy 24 MiB plain, 2 threads" or "peak bf16 dot".
 std::string limit_name(const Limit& limit);
 
 /// Time ratio to another case of the same run, paired by round.
@@ -200,7 +198,7 @@ struct RatioToOther {
   std::optional<Interval> interval{};
   std::size_t pairs = 0;
   std::string other;  ///< backend and runner "native@native", or a command's title
-  /// Those of the other case if only they differ; else empty.
+  /// The other case's, if only they differ; else empty.
   std::string backend{}, runner{};
 };
 
@@ -210,8 +208,7 @@ struct RunValue {
   double fraction_error = 0;  ///< half-width of the logarithm's interval
 };
 
-/// One metric of one case: the fields of the PyTorch OSS benchmark database, schema v3, and the measurement's
-/// data.
+/// One metric of one case: fields of the PyTorch OSS benchmark database, schema v3, and more.
 struct Record {
   // Defined in record.cpp, to compile them once.
   Record();
@@ -229,7 +226,7 @@ struct Record {
   } benchmark;
 
   struct Model {
-    std::string name;  ///< the experiment: "gemv"
+    std::string name;  ///< such as "gemv"
     std::string type = "micro-benchmark";
     std::string backend;
     std::vector<std::string> origins;
@@ -245,7 +242,7 @@ struct Record {
     std::optional<double> target_share{};  ///< the target as a share of the limit
     bool headline = false;
     StringMap extra_info{};
-    NumberMap numbers{};  ///< more quantities: "bytes" of a bucket, what a cache "saves"
+    NumberMap numbers{};  ///< more, such as "bytes" of a bucket
   } metric;
 
   Instrument instrument = Instrument::kRun;
@@ -267,12 +264,12 @@ struct Record {
   double error_bound = 0;              ///< 0: not verified
   std::optional<Precision> sums_in{};  ///< accumulation dtype that error_bound assumes
   bool verified = false;
-  /// Timed although wrong (see outcome): shown, never used.
+  /// Wrong result: shown, never used.
   bool kept_wrong = false;
   double busy_cpus = 0;  ///< used by other programs before measuring; 0: negligible
-  /// Share of inputs and outputs in huge pages.
+  /// Of inputs and outputs.
   std::optional<double> huge_pages{};
-  /// The rank that was slowest most often, and its share of samples, if the slowest rank counts.
+  /// The most often slowest rank and its share of samples, if the slowest rank counts.
   struct Slowest {
     std::size_t rank = 0;
     double share = 0;
@@ -284,24 +281,23 @@ struct Record {
   std::shared_ptr<const Environment> environment;
 };
 
-/// Returns "gemv D=1024 dtype=int8", without the backend.
+/// "gemv D=1024 dtype=int8", without the backend.
 std::string case_name(const Record& record);
 
-/// Returns a key of the measured quantity. Ignores the order of axes; treats short and PyTorch dtype names as
-/// equal.
+/// A key of the measured quantity. Ignores axis order; short and PyTorch dtype names are equal.
 std::string identity(const Record& record);
 
-/// Returns nullptr if absent.
+/// Null if absent.
 const AxisValue* axis(const Record& record, std::string_view name);
-/// Returns an empty text if absent.
+/// Empty if absent.
 std::string axis_text(const Record& record, std::string_view name);
-/// Whether a value enables nothing (false, 0, "off", "auto", ...): tools give new settings such a default.
+/// Whether a value enables nothing (false, 0, "off", "auto", ...), as defaults of new settings do.
 bool is_neutral_setting(const AxisValue& value);
-/// Returns nothing if absent or not a whole number.
+/// Nothing if absent or not whole.
 std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name);
 
 std::span<const double> steady(const ProcessSamples& process);
-/// Returns samples after warm-up; has rounds only if all samples have one.
+/// Samples after warm-up; has rounds only if all samples have one.
 Series steady(const Record& record, double factor = 1);
 /// Omits processes without steady values.
 std::vector<double> steady_values(const Record& record, double factor = 1);
@@ -309,21 +305,21 @@ std::vector<std::size_t> steady_sizes(const Record& record);
 /// Sets value and interval from the steady samples, if any.
 void estimate(Record& record);
 std::size_t sample_count(const Record& record);
-/// Returns medians of the steady samples by process or rank; NaN without any.
+/// Of the steady samples, by process or rank; NaN without any.
 std::vector<double> process_medians(const Record& record);
 
 bool any_outcome(std::span<const Record> records, Outcome::Kind kind);
 
-// Compare by identity() without building its text, for large files.
+// Like identity(), without building its text: for large files.
 
 std::size_t identity_hash(const Record& record);
 bool same_identity(const Record& a, const Record& b);
 
-/// As above without the metric.
+/// Ignores the metric.
 std::size_t case_hash(const Record& record);
 bool same_case(const Record& a, const Record& b);
 
-/// Hash and equality with the runner, for containers.
+/// For containers; the runner counts.
 template <std::size_t (*kHash)(const Record&), bool (*kSame)(const Record&, const Record&)>
 struct WithRunner {
   std::size_t operator()(const Record* record) const {
@@ -336,14 +332,14 @@ using ByCase = std::unordered_map<const Record*, Value, Key, Key>;
 template <typename Value>
 using ByResult = ByCase<Value, WithRunner<identity_hash, same_identity>>;
 
-/// Makes a record with a number beyond the bounds a failed one without numbers. Its reason names the number,
-/// its field and `where()`. Removes intervals beyond the bounds. NaN stands for a value that is missing.
+/// Turns a record with a number beyond the bounds into a failed one without numbers. Its reason names number,
+/// field and `where()`. Removes intervals beyond the bounds. NaN is a missing value.
 void fail_if_unbounded(Record& record, const std::function<std::string()>& where);
 
-/// Returns benchmark.extra_info["arch"], else the GPU's name or the machine's architecture; may be empty.
+/// benchmark.extra_info["arch"], else the GPU's name or the machine's architecture; may be empty.
 std::string architecture(const Record& record);
 
-/// Returns "bfloat16" for "bf16"; other names unchanged.
+/// "bfloat16" for "bf16"; other names unchanged.
 std::string torch_dtype(std::string_view dtype);
 
 }  // namespace headroom

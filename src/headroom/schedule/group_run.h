@@ -30,7 +30,7 @@ struct Progress {
   std::size_t process = 0, processes = 1;
   std::uint32_t rounds = 0;
   double elapsed_ns = 0, max_time_ns = 0;
-  double median_ns = 0;                    ///< of the first case; 0 before its first sample
+  double median_ns = 0;                    ///< of the first case; 0 before a sample
   std::optional<double> worst_half_width;  ///< over all cases
   double goal = 0;
 };
@@ -43,42 +43,41 @@ class Observer {
   virtual void finished(const std::vector<Record>& records) = 0;
 };
 
-/// The prepared cases and limits of a group. A lost runner marks its current track; its others are prepared
-/// in a fresh process (a new epoch). All calls throw Interrupted.
+/// The prepared cases and limits of a group. A lost runner marks its current track; others are prepared in a
+/// fresh process (a new epoch). All calls throw Interrupted.
 class PreparedTracks {
  public:
   /// The arguments must outlive this.
   PreparedTracks(GroupResult& result, Workers& workers, const std::atomic<bool>& interrupted)
       : result_(&result), workers_(&workers), interrupted_(&interrupted) {}
 
-  /// Reverses the order in every other process, as memory layout depends on it.
+  /// In reverse order in every other process, as memory layout depends on it.
   void prepare_all();
   void prepare(Track& track);
   void conclude_all();
-  /// Does not send a request to quit.
+  /// Without a request to quit.
   void stop_runners();
   void renew_runners();
   double start_ns() const;
   /// Ends runners that have not answered by `ns` and marks their current case. Their other prepared cases may
-  /// be sampled once by `grace_ns`, unless restarting takes too long. Then calls throw OutOfTime.
+  /// be sampled once by `grace_ns`, unless restarting takes too long; then calls throw OutOfTime.
   void set_prepare_deadline(double ns, double grace_ns, std::string reason);
-  /// From now on, calls throw OutOfTime at `ns`.
+  /// Calls throw OutOfTime from `ns` on.
   void set_deadline(double ns);
   void mark_out_of_time();
   void next_epoch() { ++epoch_; }
   std::uint32_t epoch() const { return epoch_; }
 
-  /// Runs `body`. If the runner is lost, marks `track` and prepares the runner's other tracks again; throws
-  /// RunnerLost for a final loss.
+  /// A lost runner marks `track`; its other tracks are prepared again. Throws RunnerLost for a final loss.
   void run_guarded(Track& track, const std::function<void(Worker&)>& body);
-  /// Like guarded() for optional work, but keeps `track`. Returns the reason of a loss, or "".
+  /// For optional work: keeps `track`. Returns the reason of a loss, or "".
   std::string run_optional(const Track& track, const std::function<void(Worker&)>& body);
   /// Nothing on failure or loss.
   std::optional<SampleReply> sample(Track& track, const SampleRequest& request);
   void fail(Track& track, const std::string& reason);
 
   std::vector<Track*> all();
-  /// Leaves out ping-pong limits, which start a round.
+  /// Without ping-pong limits, which start a round.
   std::vector<Track*> sampled();
   bool any_case_alive() const;
 
@@ -96,14 +95,14 @@ class PreparedTracks {
   bool is_closed_ = false;
 };
 
-/// Decides which cases are precise enough to be sampled only in every other round. Settled cases share
-/// rounds, and baselines are in all, so that ratios stay paired. A case settles by the rule that would end it
-/// alone, and unsettles if its interval grows. Never depends on samples of the same round.
+/// Decides which cases are precise enough for every other round. They share rounds, and baselines are in all,
+/// so that ratios stay paired. A case settles by the rule that would end it alone, and unsettles if its
+/// interval grows. Ignores samples of the same round.
 class SettledCases {
  public:
   SettledCases(const StopRule& rule, std::size_t cases) : stopping_(cases, Stopping(rule)), settled_(cases) {}
 
-  /// `half_widths`: of the cases. `first_round`: of this process.
+  /// `half_widths`: by case. `first_round`: of this process.
   void look(std::span<const Track> cases, std::span<const double> half_widths, double elapsed_ns,
             std::uint32_t first_round);
 
@@ -118,18 +117,18 @@ class SettledCases {
 /// Of live cases; 0 without one.
 std::size_t fewest_readings(std::span<const Track> cases, std::uint32_t first_round);
 
-/// The rule for one of `processes` that share `rule`: the precision goal is wider by sqrt(processes).
+/// For one of `processes`: the precision goal is wider by sqrt(processes).
 StopRule process_share(const StopRule& rule, int processes);
 
 /// CPU cases sampled since `first_round` whose runner can count.
 std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<RunnerOffer>& offers,
                               std::uint32_t first_round);
 
-/// Counts a tenth of the samples since `first_round`, one to five passes, after all samples: no counter is
-/// open while the clock runs. Notes the first failure and stops. Throws like `worker`.
+/// Counts a tenth of the samples since `first_round`, one to five passes, after sampling: no counter is open
+/// while the clock runs. Notes the first failure and stops. Throws like `worker`.
 void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32_t first_round);
 
-/// How to measure a group, as requested for a whole session.
+/// As requested for a session.
 struct MeasuringOptions {
   StopRule stop;
   bool limits = true;
@@ -139,7 +138,7 @@ struct MeasuringOptions {
   bool subtracts_overhead = false;  ///< subtract clock reads and Python call overhead
   bool strict = false;              ///< fail cases that accumulate in less than f32
   std::string traces{};             ///< folder, or empty
-  TuningStore* tuning = nullptr;    ///< stored variant choices; null: the implementations decide
+  TuningStore* tuning = nullptr;    ///< null: the implementations decide
   bool tunes = true;                ///< tune cases without a stored choice
 };
 
@@ -156,10 +155,10 @@ struct RoundSettings : MeasuringOptions {
 
 GroupResult unreached(const Group& group, const std::string& reason);
 
-/// Measures one group. In each fresh process: prepares and calibrates cases and limits, and takes one sample
-/// of each per round, in random order, until the stop rule fires. Each process stops by its own readings, so
-/// the interval includes the variation between processes. Failed cases and lost runners are marked; the
-/// others go on. At end_ns, sampling ends after the current sample.
+/// Measures one group. Each fresh process prepares and calibrates cases and limits, then samples each once
+/// per round, in random order, until its own readings meet the stop rule: the interval includes the variation
+/// between processes. Failed cases and lost runners are marked; others go on. At end_ns, sampling ends after
+/// the current sample.
 class GroupRun {
  public:
   GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
@@ -193,7 +192,6 @@ class GroupRun {
   bool should_end(const StopRule& rule, Stopping& stopping);
   void pause_beaten_limits();
   void count_cases();
-  /// Whether the session requested a trace.
   bool trace_cases();
   void refuse_traces();
   void calibrate(Track& track, double target_ns);

@@ -31,7 +31,7 @@ constexpr LlmFormat kLlmFormats[] = {LlmFormat::kBf16,       LlmFormat::kInt8,  
 const char* name_of(LlmFormat format);
 /// Throws std::invalid_argument for any other name.
 LlmFormat llm_format(std::string_view dtype);
-/// Numbers and bytes per block; rows are whole blocks. Formats without blocks have 1 number.
+/// Numbers per block and bytes per block; rows are whole blocks. Formats without blocks have 1 number.
 constexpr std::size_t block_columns(LlmFormat format) {
   if (format >= LlmFormat::kInt4Super) return 256;
   return format >= LlmFormat::kInt8Blocks ? 32 : 1;
@@ -52,8 +52,8 @@ struct LlmLayerFormats {
   bool has_one_qkv() const { return key == qkv && value == qkv; }
 };
 
-/// Shapes of a decoder-only transformer with RMSNorm, rotary embeddings, grouped-query attention and SwiGLU.
-/// With experts, each token uses those with the highest gate scores.
+/// A decoder-only transformer with RMSNorm, rotary embeddings, grouped-query attention and SwiGLU. Each token
+/// uses the experts with the highest gate scores.
 struct LlmConfig {
   std::string model;
   std::string dtype;  ///< of the linear layers' weights: one of LlmFormat's names
@@ -66,10 +66,9 @@ struct LlmConfig {
   std::size_t vocab = 0;
   std::size_t experts = 1;  ///< 1: a plain feed-forward layer without a gate
   std::size_t chosen = 1;   ///< experts per token
-  /// Weighs chosen experts by the softmax over all experts; these weights do not sum to 1.
+  /// Weighs chosen experts by the softmax over all, so weights do not sum to 1.
   bool has_shares_of_all = false;
-  /// Hidden size of the shared expert that all tokens use, weighted by the sigmoid of a separate score; 0:
-  /// none.
+  /// Of the shared expert of all tokens, weighted by the sigmoid of a separate score; 0: none.
   std::size_t shared_hidden = 0;
   double rope_base = 10000;
   float norm_epsilon = 1e-5F;
@@ -88,21 +87,21 @@ struct LlmConfig {
   LlmFormat output_format() const { return llm_format(output_dtype.empty() ? dtype : output_dtype); }
 };
 
-/// Llama 2 7B, and Mixtral 8x7B halved to 16 layers as in gpt-fast's benchmark. Sources: the models'
-/// published configurations; benchmarks/gpt_fast/model.py and mixtral_moe_model.py of PyTorch.
+/// Llama 2 7B, and Mixtral 8x7B halved to 16 layers as in gpt-fast's benchmark. Sources: published
+/// configurations; benchmarks/gpt_fast/model.py and mixtral_moe_model.py of PyTorch.
 LlmConfig llama2_7b(const std::string& dtype);
 LlmConfig mixtral_8x7b(const std::string& dtype);
 
-/// Throws std::invalid_argument if the shapes are inconsistent: heads without a size that do not divide dim,
-/// an odd head size, kv_heads that do not divide heads, more chosen experts than experts, partial blocks.
+/// Throws std::invalid_argument: heads without a size that do not divide dim, odd head size, kv_heads that do
+/// not divide heads, more chosen experts than experts, partial blocks.
 void require_valid(const LlmConfig& config);
 
-/// Scaling of a model's rotation for contexts longer than in training, as its file declares it.
+/// For contexts longer than in training.
 struct RotaryScaling {
   std::string kind;        ///< "none", "default", "linear", "llama3" or "yarn"
   double factor = 1;       ///< growth of the context length
   double original = 0;     ///< context length in training (llama3, yarn)
-  double low_factor = 1;   ///< llama3: pairs with fewer turns in `original` positions are divided by `factor`
+  double low_factor = 1;   ///< llama3: pairs with fewer turns in `original` are divided by `factor`
   double high_factor = 4;  ///< llama3: pairs with more turns stay unchanged
   double fast_turns = 32;  ///< yarn: pairs with more turns stay unchanged
   double slow_turns = 1;   ///< yarn: pairs with fewer turns are divided by `factor`
@@ -110,13 +109,13 @@ struct RotaryScaling {
   std::optional<double> magnitude{};
 };
 
-/// Sets rope_factors and rope_magnitude from heads and rope_base. Throws std::invalid_argument for unknown or
-/// unsound scaling. Sources: Chen et al., "Extending context window of large language models via positional
-/// interpolation", 2023 (linear); Peng et al., "YaRN", 2023, equations 17 to 22, with the bounds rounded to
-/// whole pairs as Hugging Face and ggml do; Llama 3.1's model.py.
+/// Sets rope_factors and rope_magnitude from heads and rope_base. Throws std::invalid_argument if unknown or
+/// unsound. Sources: Chen et al., "Extending context window of large language models via positional
+/// interpolation", 2023 (linear); Peng et al., "YaRN", 2023, equations 17 to 22, bounds rounded to whole
+/// pairs as Hugging Face and ggml do; Llama 3.1's model.py.
 void scale_rotation(LlmConfig& config, const RotaryScaling& scaling);
 
-/// Matrix [rows, columns]; for kInt8, row r is multiplied by scales[r]. Does not own its memory.
+/// [rows, columns]; for kInt8, scales[r] multiplies row r. Does not own its memory.
 struct LlmMatrix {
   std::byte* weights = nullptr;
   Bf16* scales = nullptr;  ///< only for kInt8
@@ -144,14 +143,14 @@ struct LlmLayer {
   LlmMatrix shared_w2;             ///< [dim, shared_hidden]
 };
 
-/// Random weights that keep activations near 1 through any number of layers: linear layers are uniform with
-/// variance 1 / columns, norms lie around 1. They depend only on the seed and their position. Written by all
-/// workers, into huge pages if granted.
+/// Random weights that keep activations near 1 through any number of layers: linear layers uniform with
+/// variance 1 / columns, norms around 1. Depend only on seed and position. Written by all workers, into huge
+/// pages if granted.
 class LlmWeights {
  public:
   /// Throws std::invalid_argument (see require_valid), std::bad_alloc.
   LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team);
-  /// Zeroed weights, to be filled from a file.
+  /// To be filled from a file.
   static LlmWeights zeroed(const LlmConfig& config, const Team& team);
 
   const LlmConfig& config() const { return config_; }
@@ -174,8 +173,7 @@ class LlmWeights {
 /// Saturated as by bytes_of.
 std::size_t llm_bytes(const LlmConfig& config);
 
-/// Weights that one token reads, as gpt-fast's benchmark counts them: without the embedding and unchosen
-/// experts.
+/// Read by one token, as gpt-fast's benchmark counts: without the embedding and unchosen experts.
 struct LlmActivated {
   double parameters = 0;  ///< of matrices, without scales
   double bytes = 0;       ///< of matrices, scales and norms

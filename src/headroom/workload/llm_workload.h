@@ -19,9 +19,8 @@
 
 namespace headroom {
 
-/// Cosines and sines of position times frequency, times the config's rope_magnitude, [positions, head_dim /
-/// 2] each: pair i of a head turns by position / base^(2 i / head_dim). Source: Su et al., "RoFormer", 2021,
-/// equation 15.
+/// Cosines and sines of position times frequency, times rope_magnitude, [positions, head_dim / 2] each: pair
+/// i turns by position / base^(2 i / head_dim). Source: Su et al., "RoFormer", 2021, equation 15.
 struct RotaryTable {
   std::size_t pairs = 0;
   std::vector<float> cosines, sines;
@@ -34,17 +33,17 @@ using LlmRouting = std::vector<std::uint32_t>;
 
 struct ExactLogits {
   std::vector<double> logits;  ///< [vocab], after the last token
-  /// Largest excess of the score of an expert outside the given routing over one in it, in standard
-  /// deviations of the scores; 0 if the reference routes the same way.
+  /// Largest excess of an expert's score outside the given routing over one within, in standard deviations of
+  /// the scores; 0 if the reference routes the same way.
   double routing_gap = 0;
 };
 
-/// Logits after `tokens` in float64, without intermediate rounding, as simply as possible. Uses the experts
-/// of `routing`, since rounding decides between close scores; empty: those with the highest scores.
+/// Logits after `tokens` in float64, without intermediate rounding. Uses the experts of `routing`, since
+/// rounding decides between close scores; empty: the highest scores.
 ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<const std::int32_t> tokens,
                          const LlmRouting& routing = {});
 
-/// An implementation's keys and values of a sequence: [positions, head_dim] per key-value head.
+/// [positions, head_dim] per key-value head.
 struct LlmKvCache {
   using Head = std::function<const Bf16*(std::size_t layer, std::size_t head)>;
   Head keys, values;
@@ -56,9 +55,9 @@ struct ExactToken {
   double routing_gap = 0;            ///< as in ExactLogits
 };
 
-/// Computes `token` at `position` from an implementation's keys and values of all earlier positions: the
-/// reference of a long context at the price of one token. `routing`, if not empty, covers all positions up to
-/// this one.
+/// Computes `token` at `position` from an implementation's keys and values of earlier positions: the
+/// reference of a long context at the price of one token. `routing` is empty or covers positions up to this
+/// one.
 ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKvCache& kept,
                        std::size_t position, std::int32_t token, const LlmRouting& routing = {});
 
@@ -66,64 +65,62 @@ ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKvC
 std::vector<double> exact_attention(std::span<const double> query, std::span<const double> keys,
                                     std::span<const double> values);
 
-/// Rotates the pairs (x[0], x[1]), (x[2], x[3]), ... of a head at `position`. `factors`, if any, divide the
-/// frequency of each pair; `magnitude` scales the head.
+/// Rotates the pairs (x[0], x[1]), (x[2], x[3]), ... of a head. `factors`, if any, divide the frequencies;
+/// `magnitude` scales the head.
 void exact_rotation(std::span<double> head, std::size_t position, double base,
                     std::span<const float> factors = {}, double magnitude = 1);
 
-/// Decoding of one sequence: a prompt, then new tokens, each drawn from the 200 likeliest at a temperature of
-/// 0.8, as in gpt-fast's benchmark.
+/// Decodes one sequence: a prompt, then tokens drawn from the 200 likeliest at temperature 0.8, as in
+/// gpt-fast's benchmark.
 struct LlmWorkload {
   static constexpr std::size_t kTopK = 200;
   static constexpr float kTemperature = 0.8F;
-  /// Largest acceptable excess of an unchosen expert's score over a chosen one's. Scores have a standard
-  /// deviation near 1 and the errors of their inputs.
+  /// Largest acceptable excess of an unchosen expert's score; scores have a standard deviation near 1.
   static constexpr double kRoutingSlack = 0.1;
 
   LlmWeights weights;
   double load_seconds;
-  std::vector<std::int32_t> prompt;  ///< prompt_len tokens
+  std::vector<std::int32_t> prompt;
   std::size_t new_tokens;
 
   std::size_t positions() const { return prompt.size() + new_tokens; }
-  /// The first tokens of the prompt. The last runs separately.
+  /// Of the prompt; the last runs separately.
   std::vector<std::int32_t> verified_tokens() const;
 };
 
-/// gpt-fast's prompt, repeated or cut to `length`, for any vocabulary.
+/// gpt-fast's, repeated or cut to `length`.
 std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab);
 
-/// A token, or a whole generation on devices that would resolve how tokens slow down along a sequence.
+/// kGeneration: for devices that resolve the slow-down along a sequence.
 enum class LlmIteration { kToken, kGeneration };
 constexpr std::size_t tokens_of(LlmIteration iteration, std::size_t new_tokens) {
   return iteration == LlmIteration::kToken ? 1 : new_tokens;
 }
 
-/// From the axes layers, prompt_len and max_new_tokens; all live cases of this runner share the weights.
-/// Declares work and inputs to `state`; skips the case, with the sizes, if memory is short.
+/// From the axes layers, prompt_len and max_new_tokens; live cases of this runner share the weights. Declares
+/// work and inputs; skips the case, with the sizes, if memory is short.
 std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team,
                                                 LlmIteration iteration = LlmIteration::kToken);
 
-/// Skips the case, stating each size, unless the weights, the keys and values of `positions` tokens, and
-/// `rest` more bytes fit the available memory with a margin of 5 %.
+/// Skips the case, with the sizes, unless the weights, keys and values of `positions` tokens, and `rest` more
+/// bytes fit the available memory with 5 % to spare.
 void require_llm_memory(const State& state, const LlmConfig& config, std::size_t positions,
                         std::size_t rest = 0);
 
-/// Tolerance of the logits of a model that multiplies numbers rounded to bf16, in units of their root mean
-/// square: 5 u / sqrt(3) sqrt(r (2 layers + 1)), with u = 2^-9. r is the number of roundings for each of the
-/// 2 layers + 1 additions to (or reads from) the residual stream: 3 for rounded vectors, 5 if the weights of
-/// blocks are rounded, too. A rounding error is uniform up to u, so u / sqrt(3) in the root mean square;
-/// independent errors, relative to the added term, add up by their squares. One of two million values exceeds
-/// 5 standard deviations.
+/// Tolerance of the logits with numbers rounded to bf16, in units of their root mean square: 5 u / sqrt(3)
+/// sqrt(r (2 layers + 1)), u = 2^-9. r is the number of roundings for each of the 2 layers + 1 additions to
+/// (or reads from) the residual stream: 3 for rounded vectors, 5 with rounded weights of blocks. Rounding
+/// errors are uniform up to u, so u / sqrt(3) in the root mean square; independent ones, relative to the
+/// added term, add by squares. One of two million values exceeds 5 standard deviations.
 Tolerance llm_tolerance(const LlmConfig& config, bool rounds_weights);
 
-/// `forward` appends tokens and returns the logits after the last one, from which `sample` draws.
+/// `forward` appends tokens and returns the logits that `sample` draws from.
 template <typename Model>
 concept LlmModel = requires(Model& model, std::span<const std::int32_t> tokens) {
   { model.forward(tokens) } -> std::convertible_to<std::span<const float>>;
   { model.sample() } -> std::convertible_to<std::int32_t>;
   model.rewind();                                                 ///< to an empty sequence
-  { model.routing() } -> std::convertible_to<const LlmRouting&>;  ///< of all positions; empty without experts
+  { model.routing() } -> std::convertible_to<const LlmRouting&>;  ///< empty without experts
 };
 
 /// Each step gives one token; the first of a generation includes the prompt.
@@ -161,14 +158,14 @@ std::span<const float> run_verified_tokens(const LlmWorkload& workload, Model& m
   return model.forward(all.last(1));
 }
 
-/// Reference logits for the routing of the model's last run of verified_tokens(). Throws WrongAnswer if the
-/// scores of chosen experts are too low: by more than kRoutingSlack, plus tolerance.root_mean_square for sums
-/// in less than f32.
+/// Reference logits for the routing of the last run of verified_tokens(). Throws WrongAnswer if chosen
+/// experts score too low: by more than kRoutingSlack, plus tolerance.root_mean_square for sums in less than
+/// f32.
 std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing, const Team& team,
                                     const Tolerance& tolerance);
 
-/// Verifies to `tolerance`, and reports token_per_sec and compilation_time(s). `made_in`: time to make the
-/// model, tuning included. `workload` and `model` must live until the measurement ends.
+/// Verifies, and reports token_per_sec and compilation_time(s). `made_in`: time to make the model, tuning
+/// included. `workload` and `model` must live until the measurement ends.
 template <LlmModel Model>
 void verify_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
                 Tolerance tolerance, std::chrono::duration<double> made_in,
@@ -194,7 +191,7 @@ void verify_llm(State& state, const LlmWorkload& workload, Model& model, const T
               Direction::kLowerIsBetter);
 }
 
-/// Verifies, then measures one token per iteration on the host's clock.
+/// One token per iteration, on the host's clock.
 template <LlmModel Model>
 void measure_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
                  Tolerance tolerance, std::chrono::duration<double> made_in) {
@@ -205,14 +202,12 @@ void measure_llm(State& state, const LlmWorkload& workload, Model& model, const 
 
 using LlmFunction = std::function<void(State&, const LlmConfig&)>;
 
-/// Adds the models of gpt-fast's benchmark, llama2_7b_bf16, llama2_7b_int8 and mixtral_8x7b_int8. An
-/// iteration is a token on "cpu", a generation on other devices. They run only on request: each takes seconds
-/// to load and gigabytes.
+/// llama2_7b_bf16, llama2_7b_int8 and mixtral_8x7b_int8 of gpt-fast's benchmark. An iteration is a token on
+/// "cpu", else a generation. They run only on request: each takes seconds to load and gigabytes.
 void add_llm_experiments(Registry& registry, const LlmFunction& decode,
                          std::initializer_list<const char*> backends, const char* device = "cpu");
 
-/// Adds llama2_7b_int4 and mixtral_8x7b_int4, with LlmFormat::kInt4Blocks weights, which gpt-fast's benchmark
-/// does not have.
+/// llama2_7b_int4 and mixtral_8x7b_int4, of LlmFormat::kInt4Blocks; not in gpt-fast's benchmark.
 void add_int4_llm_experiments(Registry& registry, const LlmFunction& decode,
                               std::initializer_list<const char*> backends);
 
