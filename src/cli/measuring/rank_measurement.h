@@ -23,7 +23,7 @@ struct RankStart {
   std::optional<RankPlace> place;  ///< from a launcher; empty: start the ranks here
   int ranks = 1;
   std::uint16_t port = 0;  ///< where they meet; 0: any
-  /// Programs of a rank, each a separate job; "pytorch" is Python with PyTorch.
+  /// Each a separate job; "pytorch" is Python with PyTorch.
   std::vector<std::string> runners;
   int threads = 1;                            ///< of an operator in each rank
   std::string arguments;                      ///< must be equal for all ranks of a launcher
@@ -33,18 +33,18 @@ struct RankStart {
 /// "headroom", or the launcher of the ranks.
 std::string launcher_of(const RankStart& start);
 
-/// Throws Error if a launcher started a different number. `asked` 0: any.
+/// Throws Error if a launcher started another number. `asked` 0: any.
 void require_launched(const std::optional<RankPlace>& place, int asked);
 
-/// Defaults to headroom-torch-rank. Throws Error if it is missing or a launcher would need several programs;
-/// `command` is for the message.
+/// Defaults to headroom-torch-rank. Throws Error if it is missing or a launcher would need several; `command`
+/// is for the message.
 void resolve_rank_programs(RankStart& start, const std::string& command);
 
 /// Starts the ranks, or leads a launcher's. Throws Interrupted if `give_up` returns true, RankLost, Error.
 RankGroup start_ranks(const RankStart& start, const std::string& runner,
                       const std::function<bool()>& give_up);
 
-/// Runs a rank other than 0 under a launcher. Prints nothing unless it fails before it has a leader.
+/// A rank other than 0 under a launcher. Prints nothing unless it fails without a leader.
 ExitCode follow(const RankStart& start);
 
 struct RankOptions {
@@ -73,7 +73,7 @@ void declare_limits(OptionTable& table, RankOptions& options);
 /// --per-rank and the history.
 void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& options);
 
-/// Parses the texts and finds the program of a rank. Throws Error; `command` is for the message.
+/// Also finds the rank's program. Throws Error; `command` is for the message.
 void resolve_ranks(const RawRankOptions& raw, RankOptions& options, const std::string& command);
 
 /// Empty: the default. Throws Error.
@@ -82,10 +82,10 @@ RankTimeouts rank_timeouts(const std::string& timeout);
 RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankTimeouts timeouts,
                            const std::string& backend = "gloo");
 
-/// Leaves out runners started for limits.
+/// Without runners started for limits.
 std::vector<RunnerOffer> rank_offers(const Session& session);
 
-/// Experiments named `prefix` ("ddp.") and more; `kind` is for messages ("model").
+/// Named `prefix` ("ddp.") and more; `kind` is for messages ("model").
 class RankExperiments {
  public:
   RankExperiments(const RunnerOffer& ranks, std::string_view prefix, const char* kind);
@@ -100,17 +100,17 @@ class RankExperiments {
   std::string kind_;
 };
 
-/// One case per runner. Throws Error if a runner lacks the experiment.
+/// Per runner. Throws Error if one lacks the experiment.
 std::vector<PlannedCase> cases_of(const std::string& experiment, const AxisTexts& point,
                                   const std::string& backend, const SessionRequest& request,
                                   const std::vector<RunnerOffer>& offers);
 
-/// All rank counts and runners share their rounds.
+/// Rank counts and runners share rounds.
 Group collective_group(const std::string& op, std::int64_t bytes, const std::string& dtype,
                        const std::vector<int>& ranks, const SessionRequest& request,
                        const std::vector<RunnerOffer>& offers);
 
-/// A command that measures with ranks: starts or leads them, and samples the planned groups.
+/// Starts or leads ranks, and samples the planned groups.
 class RankMeasurement : public Measurement {
  public:
   /// `command` such as "ddp". Throws Error if a file cannot be written.

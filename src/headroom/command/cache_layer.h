@@ -16,19 +16,18 @@
 
 namespace headroom {
 
-/// A cache within a layer: entries of the layer's folder, or anywhere below TMPDIR for programs that ignore
-/// it.
+/// Entries of the layer's folder, or anywhere below TMPDIR for programs that ignore it.
 struct LayerPart {
   std::string name;                    ///< "inductor.fx_graph"
   std::vector<std::string> entries{};  ///< globs of names; empty: the rest of the layer's folder
   bool in_temporary = false;
-  std::string variable{};  ///< variable that would lead outside the layer; set to the first entry
+  std::string variable{};  ///< that would lead outside the layer; set to the first entry
 };
 
-/// A place where a command keeps results between runs.
+/// Where a command keeps results between runs.
 struct LayerSpec {
   enum class Kind {
-    kVariable,  ///< folder named by an environment variable, set to a fresh one
+    kVariable,  ///< folder in an environment variable; a fresh one
     kFolder,    ///< fixed folder: moved aside, then put back
     kPages
   };
@@ -56,11 +55,11 @@ struct ResidentPages {
   std::uint64_t bytes = 0;
 };
 
-/// Drops the cached pages of a file or folder, after writing them back. Throws Error if one cannot be opened.
+/// Writes back first. Throws Error if a file cannot be opened.
 void drop_pages_of(const std::filesystem::path& path);
 
-/// Cached pages of a file or folder (mincore). Files not writable by this user count as fully cached, as the
-/// kernel hides their state. Throws Error.
+/// Cached pages by mincore. Files not writable by this user count as fully cached, as the kernel hides their
+/// state. Throws Error.
 ResidentPages resident_pages_of(const std::filesystem::path& path);
 
 /// Empty if it is allowed.
@@ -73,8 +72,7 @@ void drop_all_pages();
 std::uint64_t all_cached_bytes();
 
 /// Replaces a folder by an empty stand-in until put_back() or destruction, by renaming within its parent. A
-/// note in the journal folder lets recover_set_aside() undo it after a crash. Never removes the original
-/// content.
+/// note in the journal folder lets recover_set_aside() undo it after a crash. Never removes the original.
 class SetAsideFolder {
  public:
   /// The folder may be missing. Throws Error: not a folder, "/" or the home folder, unwritable parent,
@@ -88,9 +86,9 @@ class SetAsideFolder {
   const std::filesystem::path& folder() const { return folder_; }
   const std::filesystem::path& aside() const { return aside_; }
   void empty_again();
-  /// Replaces the stand-in by a new empty one. Throws Error.
+  /// By a new empty one. Throws Error.
   void replace_stand_in();
-  /// Restores the moved stand-in and removes the new one. Throws Error.
+  /// Removes the new one. Throws Error.
   void restore_stand_in();
   /// Throws Error with the original's location on failure.
   void put_back();
@@ -108,11 +106,10 @@ class SetAsideFolder {
   unsigned mode_ = 0755;
 };
 
-/// Restores folders of killed programs; newer content is kept under another name. Returns a sentence per
-/// folder. Throws Error.
+/// For killed programs; newer content gets another name. Returns a sentence per folder. Throws Error.
 std::vector<std::string> recover_set_aside(const std::filesystem::path& journal);
 
-/// Files and bytes; of a page cache those with cached pages, and these pages.
+/// Of a page cache: files with cached pages, and these pages.
 struct LayerContent {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
@@ -128,7 +125,7 @@ class CacheLayer {
   virtual LayerContent part_content(std::size_t /*part*/) const { return content(); }
   /// Makes a part cold for the next run. Throws Error.
   virtual void clear_part(std::size_t /*part*/) { clear(); }
-  /// Restores the part, dropping later files. A run fills page caches anyway. Throws Error.
+  /// Drops later files. A run fills page caches anyway. Throws Error.
   virtual void restore_part(std::size_t /*part*/) {}
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
   /// Variables for parts; environment() of any layer takes precedence.
@@ -143,7 +140,7 @@ class CacheLayer {
 };
 
 /// `folder`: parent of fresh folders; `temporary`: TMPDIR of the commands. Throws Error with alternatives if
-/// the layer cannot be made cold here.
+/// the layer cannot be made cold.
 std::unique_ptr<CacheLayer> open_layer(const LayerSpec& spec, const std::filesystem::path& folder,
                                        const std::filesystem::path& temporary,
                                        const std::filesystem::path& journal);

@@ -21,7 +21,7 @@
 
 namespace headroom {
 
-/// Hooks are lines for /bin/sh, untimed; may be empty.
+/// Hooks are /bin/sh lines, untimed; may be empty.
 struct PlannedCommand {
   std::string name;   ///< key of its records; {placeholders} unfilled
   std::string title;  ///< display name; placeholders filled
@@ -58,7 +58,7 @@ struct CommandRoundSettings {
   StopRule stop;
   /// Above 0 without an explicit goal: sampling decides each command against the first.
   double margin = 0;
-  /// Decide only whether each command is slower than the first by more than `margin`, and end then.
+  /// Only decide whether a command is slower than the first by more than `margin`.
   bool is_gate = false;
   std::size_t min_rounds = 6;  ///< also after the time cap; doubled if warm-up leaves too few for an interval
   bool exact_rounds = false;   ///< max_samples is a goal, not a cap
@@ -75,13 +75,13 @@ struct CommandRoundSettings {
   std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };
 
-/// Runs each command once per round, in random order, until the widest interval of a ratio to the first
-/// command (for a single one of its median) meets the goal. With a margin the goal is at most half the
-/// margin, or an earlier decision of every comparison (Look::kRunning). Setups precede the first round,
-/// cleanups follow the last; shared hook lines run once. A failing command is marked; the others go on.
+/// Runs each command once per round, in random order, until the widest interval of a ratio to the first (a
+/// single command: of its median) meets the goal. With a margin the goal is at most half the margin, or an
+/// earlier decision of every comparison (Look::kRunning). Setups precede the first round, cleanups follow the
+/// last; shared hook lines run once. A failing command is marked; others go on.
 ///
-/// Each round has an environment variable of random size (HEADROOM_PADDING, 0 to 4 KiB), because the stack's
-/// position changes the speed of some programs by percents (Mytkowicz et al., ASPLOS 2009).
+/// An environment variable of random size per round (HEADROOM_PADDING, 0 to 4 KiB) varies the stack's
+/// position, which changes some programs' speed by percents (Mytkowicz et al., ASPLOS 2009).
 class CommandRounds {
  public:
   CommandRounds(std::vector<PlannedCommand> commands, CommandRoundSettings settings, ChildCounters& counters,
@@ -105,7 +105,7 @@ class CommandRounds {
     const char* name;
     const std::string& line;
   };
-  /// Returns false if the hook failed (marks the command) or was interrupted.
+  /// False if the hook failed (marks the command) or was interrupted.
   bool run_hook(std::size_t index, const Hook& hook, const std::function<bool()>& give_up);
   /// Shows the progress meanwhile.
   CommandResult run(const CommandSpec& spec, const std::function<bool()>& give_up);

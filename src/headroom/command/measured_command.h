@@ -39,7 +39,7 @@ struct CommandSpec {
 std::vector<std::string> shell_arguments(const std::string& line,
                                          std::vector<std::string> shell = {"/bin/sh"});
 
-/// Times and counts are from wait4: the child and the descendants it waited for.
+/// Times and counts are from wait4: the child and descendants it waited for.
 struct CommandResult {
   ExitStatus status;
   bool timed_out = false;
@@ -47,7 +47,7 @@ struct CommandResult {
 
   double wall_ns = 0;  ///< start until the end was seen
   double user_ns = 0, system_ns = 0;
-  /// Largest resident set of one process, at least the floor, as the kernel includes this program's memory at
+  /// Largest resident set of one process; at least the floor, as the kernel includes this program's memory at
   /// the fork.
   std::int64_t peak_rss_bytes = 0, peak_rss_floor_bytes = 0;
   std::int64_t minor_faults = 0, major_faults = 0;
@@ -62,16 +62,16 @@ struct CommandResult {
   std::string failure() const;
 };
 
-/// Runs a command in its own process group. Drains all output, then kills the rest of the group; does not
-/// wait for daemons that left it, even if they hold pipes open. A time-out sends TERM, then KILL;
-/// `is_interrupted` (called on signals and a few times a second) sends INT first. On return the child is
-/// reaped and all descriptors closed. Throws Error if it cannot be started; a failing command is a result.
+/// Runs in its own process group. Drains all output, then kills the rest of the group; does not wait for
+/// daemons that left it, even with open pipes. A time-out sends TERM, then KILL; `is_interrupted` (called on
+/// signals and a few times a second) sends INT first. On return the child is reaped and descriptors are
+/// closed. Throws Error if it cannot be started; a failing command is a result.
 CommandResult run_command(const CommandSpec& spec, const std::function<bool()>& is_interrupted = {});
 
 std::span<const CounterEvent> hardware_events();
 
-/// Counts events in the next program that this thread starts, with descendants and threads; user space only
-/// if perf_event_paranoid requires it. Never throws.
+/// Counts events in this thread's next program, with descendants and threads; user space only if
+/// perf_event_paranoid requires it. Never throws.
 class ChildCounters {
  public:
   explicit ChildCounters(std::span<const CounterEvent> events = hardware_events());
@@ -79,13 +79,12 @@ class ChildCounters {
   bool any() const { return events_.any(); }
   bool counts(std::string_view event) const;
   bool of_user_space() const { return events_.user_space; }
-  /// Why the first uncounted event does not count, or empty.
+  /// Why the first event is not counted, or empty.
   const std::string& absence() const { return events_.absence; }
 
   /// Call before each start of a program.
   void start();
-  /// Call after the program's end. Nothing for uncounted events; multiplexed counts are scaled to the whole
-  /// time.
+  /// After the program's end. Nothing for uncounted events; multiplexed counts are scaled to the whole time.
   std::vector<std::optional<double>> stop();
 
  private:
@@ -94,14 +93,13 @@ class ChildCounters {
 };
 
 /// Finds processes left running (daemons, setsid) by an inherited environment variable. Misses those that
-/// clear their environment or run as another user.
+/// clear it or run as another user.
 class LeftRunning {
  public:
   LeftRunning();
 
   std::pair<std::string, std::string> mark(std::size_t command) const;
-  /// "left running: sleep (process 4711)", or empty. Takes milliseconds: reads the environment of all
-  /// processes.
+  /// "left running: sleep (process 4711)", or empty. Takes milliseconds: reads all processes' environments.
   std::string note(std::size_t command) const;
 
  private:
@@ -138,7 +136,7 @@ struct MetricDocument {
   bool is_cut = false;  ///< truncated
 };
 
-/// Finite and non-negative. Throws Error with the text found instead.
+/// Finite and non-negative; else throws Error with the text found.
 double read_metric(const MetricSource& source, const CommandResult& result, const MetricDocument& document);
 
 }  // namespace headroom

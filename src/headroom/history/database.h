@@ -25,12 +25,11 @@ struct Blob {
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, Blob>;
 using SqlRow = std::vector<SqlValue>;
 
-/// Throws Error naming the database if `reader` finds a column of an unexpected type.
+/// Throws Error naming the database for a column of an unexpected type.
 void read_row(const std::string& database, const SqlRow& row,
               const std::function<void(const SqlRow&)>& reader);
 
-/// A connection to a database with a history. The SQL is portable; parameters are $1, $2, ... All functions
-/// throw Error naming the database.
+/// The SQL is portable; parameters are $1, $2, ... All functions throw Error naming the database.
 class Database {
  public:
   enum class Transaction {
@@ -42,14 +41,14 @@ class Database {
 
   virtual ~Database() = default;
 
-  /// Calls `reader` with each row of the result.
+  /// `reader` gets each row.
   virtual void execute(const std::string& sql, const SqlRow& parameters,
                        const std::function<void(const SqlRow&)>& reader) = 0;
   void execute(const std::string& sql, const SqlRow& parameters = {}) {
     execute(sql, parameters, [](const SqlRow&) {});
   }
 
-  /// Returns the result of a statement that yields one whole number.
+  /// Of a statement that yields one whole number.
   std::int64_t number(const std::string& sql);
 
   virtual void begin(Transaction transaction) = 0;
@@ -59,19 +58,17 @@ class Database {
 
   /// Frees the space of deleted rows.
   virtual void compact() = 0;
-  /// Returns a sentence for each problem of the database itself.
+  /// A sentence for each problem of the database.
   virtual std::vector<std::string> problems() { return {}; }
-  /// Rebuilds the indexes, which problems() may have reported.
   virtual void rebuild_indexes() {}
-  /// Stores the schema version outside the tables too, where the database has a place for it.
+  /// For databases with a place outside the tables.
   virtual void mark_schema(std::int64_t) {}
-  /// Copies the database to a new file in the same folder and returns its name; empty if the database is not
-  /// a file.
+  /// A copy in the same folder; empty if the database is not a file.
   virtual std::string make_backup() { return {}; }
-  /// The name for messages, without any password.
+  /// For messages, without any password.
   virtual const std::string& name() const = 0;
 
-  /// Schema version; an older one is read-only.
+  /// An older one is read-only.
   std::int64_t schema() const { return schema_; }
   void set_schema(std::int64_t version) { schema_ = version; }
 
@@ -107,28 +104,28 @@ struct SqlDialect {
   const char* blob;
 };
 
-/// Returns the statements that create the tables and store the schema version.
+/// Create the tables and store the schema version.
 std::vector<std::string> schema_statements(const SqlDialect& dialect, std::int64_t version = kStoreSchema);
 
-/// Upgrades the tables of an older version, to the definitions of a new database.
+/// To the definitions of a new database.
 void migrate(Database& database);
 
-/// Reports a history with a table, view, trigger or similar (`what`) that headroom did not create.
+/// For a table, view, trigger or similar (`what`) that headroom did not create.
 [[noreturn]] void refuse_strange_schema(const std::string& database, const std::string& what);
 
-/// Throws Error unless this program knows that schema version.
+/// Throws Error for an unknown version.
 void require_known_schema(std::int64_t version, const std::string& database);
 
 [[noreturn]] void refuse_foreign_database(const std::string& database, const std::string& contents_text);
 
-/// Opens a history in a file. Runs no trigger, view or function stored in it. Creates a missing or empty one
-/// unless read-only. Refuses other content or a newer history without changing a byte. Commits survive a kill
-/// and a power failure. Writers wait for each other; readers never wait.
+/// A history in a file. Runs no trigger, view or function stored in it. Creates a missing or empty one unless
+/// read-only; refuses other content or a newer history without changing a byte. Commits survive a kill and a
+/// power failure. Writers wait for each other, readers never.
 std::unique_ptr<Database> open_sqlite(const std::filesystem::path& path, StoreAccess access,
                                       const StoreWaiting& waiting = {});
 
-/// Opens a history in the schema `headroom` of a PostgreSQL database; `url` as in libpq. Creates a missing
-/// schema unless read-only. Refuses a foreign or newer one.
+/// The schema `headroom` of a PostgreSQL database; `url` as in libpq. Creates a missing one unless read-only.
+/// Refuses a foreign or newer one.
 std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access,
                                           const StoreWaiting& waiting = {});
 

@@ -17,7 +17,7 @@
 
 namespace headroom {
 
-/// The values between two changes of a series.
+/// Values between two changes.
 struct SeriesSegment {
   std::size_t first = 0, last = 0;  ///< inclusive indices of the values
   double median = 0;
@@ -37,8 +37,8 @@ struct SeriesAnalysis {
   std::optional<ChangePoint> suspected;
 };
 
-/// Finds the changes of at least `least`, a share of the level before. Calls `environment_of` only for runs
-/// next to changes; it may be empty.
+/// Changes of at least `least`, a share of the level before. Calls `environment_of` only for runs next to
+/// changes; it may be empty.
 SeriesAnalysis series_analysis(StoredSeries series, std::vector<StoredValue> values,
                                const std::function<Environment(std::int64_t)>& environment_of,
                                double least = 0);
@@ -65,19 +65,18 @@ std::optional<LastChange> last_change(const SeriesAnalysis& analysis);
 /// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
 std::string last_change_text(const SeriesAnalysis& analysis, const LastChange& change);
 
-/// "2 of 14 series changed: gemv D=64 native cpu 2t latency at @21, +10.0 % (+9.6 .. +10.4) worse; ...", with
-/// the newest few.
+/// "2 of 14 series changed: gemv D=64 native cpu 2t latency at @21, +10.0 % (+9.6 .. +10.4) worse; ...".
 std::string changes_sentence(std::span<const SeriesAnalysis> analyses);
 
-/// Answer of `headroom history gate`.
+/// Of `headroom history gate`.
 struct RegressionAnswer {
   ExitCode exit = ExitCode::kSuccess;
   std::string sentence;
   View view;  ///< the sentence, the series that became worse, and how to find the commits
 };
 
-/// Answers kFailure if a series became worse within its last `newest` values or drifts to the worse;
-/// otherwise kInconclusive if no series has enough values to detect a change.
+/// kFailure if a series became worse within its last `newest` values or drifts to the worse; else
+/// kInconclusive if no series has enough values to detect a change.
 RegressionAnswer regression_answer(std::span<const SeriesAnalysis> analyses, std::size_t newest);
 
 /// Whether it is a number of a trace.
@@ -87,7 +86,7 @@ bool is_of_trace(const StoredSeries& series);
 Table runs_table(const std::vector<StoredRun>& runs, const std::map<std::int64_t, std::size_t>& cases = {});
 Json runs_json(const std::vector<StoredRun>& runs);
 
-/// With the latest value of each and the one before.
+/// With each latest value and the one before.
 Table series_table(std::span<const SeriesAnalysis> analyses);
 Json series_list_json(std::span<const SeriesAnalysis> analyses);
 
@@ -95,7 +94,7 @@ Json series_list_json(std::span<const SeriesAnalysis> analyses);
 std::string format_utc(std::uint64_t seconds);
 
 View series_view(const SeriesAnalysis& analysis);
-/// Returns sentences: whether the series changed, and whether it may have changed just now.
+/// Whether the series changed, and whether it may have changed just now.
 std::vector<std::string> series_answers(const SeriesAnalysis& analysis);
 Json series_json(const SeriesAnalysis& analysis);
 

@@ -62,7 +62,7 @@ StoredValue read_value(const SqlRow& row) {
   return value;
 }
 
-/// A condition on the rows of records, as is_bounded().
+/// As is_bounded(), on the rows of records.
 std::string value_is_bounded() {
   return fmt::format("(value = 0 OR ABS(value) BETWEEN {} AND {})", kMinMagnitude, kMaxMagnitude);
 }
@@ -96,7 +96,7 @@ std::int64_t newest_run_of_revision(Database& database, const std::string& revis
   }
   std::set<std::string> revisions;
   std::optional<std::int64_t> newest;
-  // Reads all rows, so that one with a damaged revision is not skipped.
+  // All rows, so that a damaged revision is not skipped.
   read_rows(database, kRunRows, "ORDER BY time DESC, id DESC", {}, [&](const SqlRow& row) {
     const StoredRun run = read_run(row);
     if (!run.git_sha.starts_with(revision)) return;
@@ -118,7 +118,7 @@ std::int64_t count(Database& database, const std::string& table) {
   return database.number("SELECT COUNT(*) FROM " + table);
 }
 
-/// Updates counts and digests of runs that lost records, so that an export of them still matches on import.
+/// For runs that lost records, so that an export still matches on import.
 void refresh_shortened_runs(Database& database) {
   std::vector<std::int64_t> shortened;
   database.execute(
@@ -137,7 +137,7 @@ std::string path_of(const std::string& store) {
   return store.starts_with(kSqlite) ? store.substr(kSqlite.size()) : store;
 }
 
-/// Keyed by the name without a password, or by the absolute path.
+/// By the name without a password, or the absolute path.
 fs::path outbox_of(const std::string& store) {
   const std::string name =
       is_remote(store) ? redact_secrets(store) : fs::weakly_canonical(path_of(store)).string();
@@ -165,7 +165,7 @@ struct StoredContent {
   std::int64_t run() const { return integer(row.front()); }
 };
 
-/// `columns`: the content, then those of kRecordRows. Adds a readable record to `records`.
+/// `columns`: the content, then those of kRecordRows.
 StoredRecord stored_record(const SqlRow& columns, const std::string& where, std::vector<Record>& records) {
   StoredRecord stored{SqlRow(columns.begin() + 1, columns.end()), {}, {}, {}, {}};
   try {
@@ -221,7 +221,6 @@ StoredContent read_content(Database& database, std::int64_t run) {
     if (!stored.problem.empty()) continue;
     stored.expected = record_row(records[at], *environment, run, stored.row[1], 0);
     stored.expected[2] = stored.row[2];
-    // Damage in the run's columns is reported for the run.
     std::copy(stored.expected.begin() + kOwnRecordColumns, stored.expected.end(),
               stored.row.begin() + kOwnRecordColumns);
     stored.series = std::move(series[at++]);
@@ -237,12 +236,12 @@ RunText readable_text(const StoredContent& content) {
   return text;
 }
 
-/// The row of a run with this text and a readable environment.
+/// With this text and a readable environment.
 SqlRow row_for(const StoredContent& content, const RunText& text) {
   return run_row(content.run(), content.environment, text.records.size(), digest_of(text));
 }
 
-/// Whether the content is intact, by the digest or, if that is damaged, by the check of the row.
+/// By the digest or, if that is damaged, the row's check.
 bool is_intact(const StoredContent& content, const SqlRow& expected) {
   if (content.unreadable > 0) return false;
   const auto* digest = std::get_if<std::string>(&content.row[9]);
@@ -251,7 +250,7 @@ bool is_intact(const StoredContent& content, const SqlRow& expected) {
          (check != nullptr && *check == row_check(expected));
 }
 
-/// The rows of all series, and whether they agree with their records.
+/// And whether they agree with their records.
 class SeriesRows {
  public:
   explicit SeriesRows(Database& database) {
@@ -260,7 +259,7 @@ class SeriesRows {
     });
   }
 
-  /// Returns whether the record's series exists and matches its machine, unit and metric.
+  /// Whether the record's series exists and matches its machine, unit and metric.
   bool take(const StoredRecord& stored) {
     const auto* id = std::get_if<std::int64_t>(&stored.row[2]);
     const auto found = id == nullptr ? rows_.end() : rows_.find(*id);
@@ -272,14 +271,14 @@ class SeriesRows {
       const auto* stored_text = std::get_if<std::string>(&known.row[column + 1]);
       return stored_text != nullptr && *stored_text == text(stored.series[column]);
     };
-    // The direction is that of the first record, which may be gone; records may not know it.
+    // The first record's direction; it may be gone, and others may not know it.
     const auto* lower = std::get_if<std::int64_t>(&known.row[6]);
     const std::int64_t own = integer(stored.series[5]);
     (lower != nullptr && (*lower == own || *lower < 0 || own < 0) ? known.agrees : known.disagrees) = true;
     return is_own(1) && is_own(2) && is_own(4);
   }
 
-  /// Series without records, or whose row fails its check or matches no record.
+  /// Without records, or whose row fails its check or matches no record.
   std::vector<std::int64_t> damaged() const {
     std::vector<std::int64_t> ids;
     for (const auto& [id, known] : rows_) {
@@ -314,8 +313,7 @@ std::string orphan_rows_sql(const std::string& table) {
   return fmt::format(" FROM {0} WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = {0}.run)", table);
 }
 
-/// Rewrites damaged rows of series from their first records and returns their number. Removes series without
-/// records.
+/// From their first records. Returns their number. Removes series without records.
 std::size_t mend_series(Database& database) {
   SeriesRows series(database);
   std::map<std::int64_t, SqlRow> first;
@@ -340,7 +338,7 @@ std::size_t mend_series(Database& database) {
         "SELECT id FROM series WHERE identity = $2 AND fingerprint = $3 AND unit = $4 AND id <> $1",
         {row[0], row[1], row[2], row[3]}, [&other](const SqlRow& found) { other = integer(found[0]); });
     if (other) {
-      // The rows of its records then fail their check and are rewritten.
+      // Rows of its records then fail their check and are rewritten.
       database.execute("UPDATE records SET series = $2 WHERE series = $1", {id, *other});
       continue;
     }
@@ -548,7 +546,7 @@ std::int64_t Store::find_run(const std::string& reference) {
 
 PruneResult Store::prune(const PruneRule& rule) {
   TransactionScope transaction(*database_, Database::Transaction::kAlone);
-  // Verifies the rows that select the records to remove.
+  // Verifies the rows that select records to remove.
   read_rows(*database_, kRecordRows, "", {}, [](const SqlRow&) {});
   const std::int64_t runs_before = count(*database_, "runs"), records_before = count(*database_, "records");
   if (rule.older_than) {
@@ -575,7 +573,7 @@ PruneResult Store::prune(const PruneRule& rule) {
 
 void Store::write_views(const std::vector<StoredChange>& changes) {
   TransactionScope transaction(*database_, Database::Transaction::kAppendOnce);
-  // Tables of another role may have triggers, which would run with our rights.
+  // Another role's tables may have triggers, which would run with our rights.
   if (database_->number("SELECT COUNT(*) FROM pg_namespace WHERE nspname = 'headroom_views' AND nspowner <> "
                         "(SELECT oid FROM pg_roles WHERE rolname = current_user)") > 0)
     throw Error(quote(name()) + ": the schema headroom_views belongs to another role; connect as that role");
@@ -720,7 +718,7 @@ RepairResult Store::repair() {
       }
       const bool has_series = series.take(stored);
       if (has_series && is_row(stored.row, stored.expected)) continue;
-      // A record of a damaged series has the check of another series.
+      // A damaged series' record has the check of another series.
       const bool is_of_series =
           has_series && std::get<std::int64_t>(stored.row.back()) == row_check(stored.expected);
       mend_record(*database_, stored,

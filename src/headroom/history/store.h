@@ -19,7 +19,7 @@ class Database;
 
 enum class StoreAccess { kRead, kReadWrite };
 
-/// How long to wait for a history that another process holds.
+/// For a history that another process holds.
 struct StoreWaiting {
   std::chrono::milliseconds longest{60'000};  ///< of a file; HEADROOM_STORE_TIMEOUT applies to a server
   /// When true, waiting ends after `interrupted`.
@@ -42,10 +42,10 @@ struct StoredRun {
   std::size_t records = 0;
 };
 
-/// One quantity on one machine in one unit, over time.
+/// A quantity on one machine in one unit, over time.
 struct StoredSeries {
   std::int64_t id = 0;
-  /// identity() of the record, with the runner if two runners of one run measured the same quantity.
+  /// identity(), with the runner if two runners of a run measured the same quantity.
   std::string identity;
   std::string fingerprint;
   std::string unit;
@@ -64,7 +64,7 @@ struct StoredValue {
   std::string headroom_version;
 };
 
-/// Summary of a series' values that shows whether they changed.
+/// Shows whether a series' values changed.
 struct SeriesDigest {
   std::int64_t series = 0;
   std::size_t values = 0;
@@ -74,10 +74,10 @@ struct SeriesDigest {
   bool operator==(const SeriesDigest&) const = default;
 };
 
-/// A change of the level of a series, for write_views().
+/// For write_views().
 struct StoredChange {
   std::int64_t series = 0;
-  std::int64_t run = 0;         ///< of the first value after the change
+  std::int64_t run = 0;         ///< of the first value after it
   std::optional<double> ratio;  ///< after to before
   std::optional<Interval> interval;
 };
@@ -91,7 +91,7 @@ struct StoredSamples {
 /// A record matching either rule is removed.
 struct PruneRule {
   std::optional<std::size_t> keep_last;     ///< of each series
-  std::optional<std::uint64_t> older_than;  ///< in s since 1970
+  std::optional<std::uint64_t> older_than;  ///< s since 1970
 };
 
 /// Stored data that differs from the data written.
@@ -101,7 +101,7 @@ struct StoreDamage {
 };
 
 struct RepairResult {
-  std::string copy;  ///< the old database; empty if it is not a file
+  std::string copy;  ///< the old database, if a file
   std::size_t runs_removed = 0, records_removed = 0;
   std::size_t runs_mended = 0, records_mended = 0, series_mended = 0;  ///< rows rewritten
 };
@@ -111,8 +111,8 @@ struct PruneResult {
   std::size_t records = 0;
 };
 
-/// The history of measurements: runs, and the series of their records. Safe to use from several processes.
-/// Runs are stored atomically. All functions throw Error naming the store.
+/// Runs, and the series of their records. Safe to use from several processes; runs are stored atomically. All
+/// functions throw Error naming the store.
 class Store {
  public:
   explicit Store(std::unique_ptr<Database> database);
@@ -120,26 +120,26 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Stores the records of a run and returns its id. Throws std::invalid_argument if there are no records or
-  /// their environments differ. Without an environment they are stored for an unknown machine at time 0.
+  /// Stores a run and returns its id. Throws std::invalid_argument without records or if their environments
+  /// differ. No environment: an unknown machine at time 0.
   std::int64_t append(const std::vector<Record>& records);
-  /// Stores the run, or returns nothing if an equal one is stored.
+  /// Nothing if an equal run is stored.
   std::optional<std::int64_t> append_if_new(const std::vector<Record>& records);
 
-  /// Oldest first; with a limit, only the newest.
+  /// Oldest first; a limit keeps the newest.
   std::vector<StoredRun> runs(std::optional<std::size_t> newest = std::nullopt);
   /// Sorted by name, metric and machine.
   std::vector<StoredSeries> series();
-  /// Sorted by time, without runs that gave no number.
+  /// By time, without runs that gave no number.
   std::vector<StoredValue> values(std::int64_t series);
 
-  /// One for every series with a value, sorted by id.
+  /// Of every series with a value, by id.
   std::vector<SeriesDigest> series_digests();
-  /// Returns the samples of the values from `first` to `last`, in the order of values().
+  /// Of the values from `first` to `last`, in their order.
   std::vector<StoredSamples> samples(std::int64_t series, const StoredValue& first, const StoredValue& last);
   /// Changes when runs are added, shortened or removed. Cheap to poll.
   std::string stamp();
-  /// All reads of `body` see one snapshot.
+  /// Reads of `body` see one snapshot.
   void read_snapshot(const std::function<void()>& body);
 
   /// Finds "@last", "@ID" ("@12") or "@git:REV" (the newest run whose revision has this prefix).
@@ -151,14 +151,14 @@ class Store {
 
   PruneResult prune(const PruneRule& rule);
 
-  /// Creates or updates the views that Grafana reads (data/postgresql/views.sql), with these changes. Only in
-  /// PostgreSQL, and for the owner of the history.
+  /// Creates or updates the views for Grafana (data/postgresql/views.sql). Only in PostgreSQL, and for the
+  /// owner of the history.
   void write_views(const std::vector<StoredChange>& changes);
 
   /// Checks all data against the digests of runs and the checks of rows.
   std::vector<StoreDamage> verify();
   /// Copies the database, removes unreadable records (or the run, if the damaged part is unknown), and
-  /// rewrites rows from the packed runs. Afterwards verify() finds no damage in runs and series.
+  /// rewrites rows from the packed runs. verify() then finds no damage in runs and series.
   RepairResult repair();
 
   const std::string& name() const;
@@ -167,8 +167,8 @@ class Store {
   std::unique_ptr<Database> database_;
 };
 
-/// Opens a history: a path or sqlite:PATH is a file, postgresql://... a database. kRead throws if it does not
-/// exist. See open_sqlite and open_postgresql.
+/// A path or sqlite:PATH is a file, postgresql://... a database. kRead throws if it does not exist. See
+/// open_sqlite and open_postgresql.
 std::unique_ptr<Store> open_store(const std::string& url_or_path,
                                   StoreAccess access = StoreAccess::kReadWrite,
                                   const StoreWaiting& waiting = {});
@@ -178,12 +178,11 @@ std::string default_store();
 
 bool is_remote(const std::string& store);
 
-/// Saves a run for later delivery (mode 0600, in the user's data directory) and returns the file. Throws
-/// Error.
+/// Saves a run for later delivery (mode 0600, in the user's data directory); returns the file. Throws Error.
 std::string put_into_outbox(const std::vector<Record>& records, const std::string& store);
 
-/// Appends the waiting runs of this history, each once, and removes their files. Returns a sentence for each
-/// that failed. Throws Error if the history cannot be written.
+/// Appends the waiting runs, each once, and removes their files. Returns a sentence per failure. Throws Error
+/// if the history cannot be written.
 std::vector<std::string> deliver_outbox(Store& store);
 
 }  // namespace headroom

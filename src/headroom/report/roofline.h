@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-/// A device's bandwidth of one kind of traffic from a memory level, or peak of a dtype.
+/// Bandwidth of one kind of traffic from a memory level, or peak of a dtype.
 struct Roof {
   enum class Kind { kBandwidth, kPeak };
   Kind kind = Kind::kBandwidth;
@@ -44,8 +44,8 @@ struct RooflineCase {
   double bandwidth = 0;  ///< GB/s, of the bytes in `intensity`
   std::size_t samples = 0;
   std::optional<Limit> limit;  ///< measured in the same rounds
-  /// Bytes moved by the memory controllers per iteration, if counted and the inputs are in memory.
-  /// `intensity` then uses them, as the model's source does.
+  /// Moved by the memory controllers per iteration, if counted and the inputs are in memory. `intensity` then
+  /// uses them.
   struct CountedBytes {
     double bytes = 0, low = 0, high = 0;
     std::size_t passes = 0;
@@ -70,12 +70,12 @@ std::string work_text(const Roofline& roofline);
 
 /// Cases under the measured limits: limit.read and limit.peak in `records` and `limits`, and those sampled
 /// with the cases; the fastest of each roof counts. A rotating (cold) limit belongs to memory; a hot one to
-/// the smallest level whose caches hold it, or to none from one to four times the last-level cache. Drops
-/// roofs of a device or thread count without cases. Source: Williams, Waterman, Patterson, "Roofline", CACM
-/// 52(4), 2009.
+/// the smallest level whose caches hold it, none from one to four times the last-level cache. Drops roofs of
+/// a device or thread count without cases. Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4),
+/// 2009.
 Roofline roofline_of(const std::vector<Record>& records, const std::vector<Record>& limits = {});
 
-/// Range of the plot: FLOP/byte (x), GFLOP/s (y).
+/// FLOP/byte (x), GFLOP/s (y).
 struct RooflineFrame {
   double x_low = 0, x_high = 0, y_low = 0, y_high = 0;
 };
@@ -86,7 +86,7 @@ std::pair<std::pair<double, double>, std::pair<double, double>> ends_of(const Ro
                                                                         const Roofline& roofline,
                                                                         const RooflineFrame& frame);
 
-/// `width`: of the terminal; 0: no limit.
+/// `width`: the terminal's; 0: no limit.
 View roofline_view(const Roofline& roofline, std::size_t width = 0);
 
 /// Missing numbers are null:
@@ -100,10 +100,10 @@ View roofline_view(const Roofline& roofline, std::size_t width = 0);
 ///      "left_out": [{"name", "reason"}]}
 Json roofline_json(const Roofline& roofline);
 
-/// Escapes for XML; control characters become spaces.
+/// Control characters become spaces.
 std::string xml_text(std::string_view text);
 
-/// Returns an upper bound in pixels for common fonts, based on Verdana, the widest.
+/// Upper bound in pixels for common fonts, from Verdana, the widest.
 double svg_text_width(std::string_view text, double font_size);
 
 /// Wraps to `room` pixels, within words if necessary.
@@ -118,7 +118,7 @@ struct SvgBox {
 
 SvgBox svg_text_box(double x, double y, std::string_view text, double font_size);
 
-/// Returns a self-contained SVG that fits into its viewBox in common fonts, for light and dark backgrounds.
+/// Self-contained; fits its viewBox in common fonts; for light and dark backgrounds.
 std::string roofline_svg(const Roofline& roofline, const std::string& title);
 
 }  // namespace headroom

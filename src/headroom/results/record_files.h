@@ -21,11 +21,10 @@ namespace headroom::cli {
 
 class RunJournal;
 
-/// Formats and files.
 using Exports = std::vector<std::pair<std::string, std::string>>;
 using GateReporter = std::function<GateReport(const std::vector<Record>&)>;
 
-/// The files of results that a command writes.
+/// Of one command.
 class RecordFiles {
  public:
   using Write = std::function<void(const std::string& path, const std::vector<Record>& records)>;
@@ -33,16 +32,16 @@ class RecordFiles {
   /// Empty: no file; "-": standard output. Throws Error as add().
   RecordFiles(const std::string& json, const std::string& oss);
 
-  /// Adds the file of an option, unless `path` is empty. Throws Error if it cannot be written, or is the file
-  /// of another option; call before measuring. `needs_results`: not written as long as nothing is measured.
+  /// Adds an option's file, unless `path` is empty. Throws Error if it cannot be written, or is another
+  /// option's; call before measuring. `needs_results`: not written until something is measured.
   void add(const std::string& option, const std::string& path, const Format& format,
            bool needs_results = false);
   void add(const std::string& option, const std::string& path, Write write);
-  /// Adds the files of --export: results, or with `report` the answer of a gate (gate_forms()), at the end
-  /// only. Throws Error as add(), and for an unknown format.
+  /// Files of --export: results, or with `report` a gate's answer (gate_forms()), at the end only. Throws
+  /// Error as add(), and for an unknown format.
   void add_exports(const Exports& exports, const GateReporter& report = nullptr);
 
-  /// Rewrites the files, except standard output and those of appending formats.
+  /// Not standard output or appending formats.
   void write_partial(const std::vector<Record>& records) const { write(records, false); }
   void finish(const std::vector<Record>& records) const { write(records, true); }
 
@@ -62,22 +61,22 @@ class RecordFiles {
   std::vector<File> files_;
 };
 
-/// Prints the first error of `write` and continues: measuring matters more.
+/// Prints the first error: measuring matters more.
 void try_write(const std::function<void()>& write);
 
-/// Calls all of `writes`, even if some fail. Throws Error with all failures.
+/// Calls all, even if some fail. Throws Error with all failures.
 void run_writes(const std::vector<std::function<void()>>& writes);
 
-/// Stores results in the history (none if `store` is empty) and the files, each even if the other fails.
-/// Throws Error if a file or an explicitly requested store could not be written; a failing default history
-/// gives a warning. Then removes the journal.
+/// Stores results in the history (none if `store` is empty) and the files, each even if the other fails, then
+/// removes the journal. Throws Error if a file or a requested store failed; a failing default history gives a
+/// warning.
 void store_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
                    const std::function<void()>& write_files);
 
-/// For a run that is already in the history.
+/// For a run already in the history.
 enum class Equal { kEach, kOnce };
 
-/// Appends after pending runs (history/store.h); no-op if `store` is empty. Throws Error if the database is
+/// After pending runs (history/store.h); no-op if `store` is empty. Throws Error if the database is
 /// unavailable; the run then waits in a file.
 void append_to_history(const std::vector<Record>& records, const std::string& store, Equal equal);
 
@@ -113,14 +112,14 @@ void declare_format(OptionTable& table, std::string& from);
 /// Reads one file. `from`: its format; empty: detected. Throws Error.
 FileResults results_of_file(const std::filesystem::path& path, const std::string& from);
 
-/// Reads *.json, *.jsonl and *.csv below the folder, also .gz and .zst, in path order. Unreadable files give
-/// a warning; throws Error if none can be read.
+/// *.json, *.jsonl and *.csv below the folder, also .gz and .zst, in path order. Unreadable files give a
+/// warning; throws Error if none can be read.
 FolderResults results_in_folder(const std::filesystem::path& folder, const std::string& from = {});
 
 /// Operand for the newest command that did not finish.
 inline constexpr const char* kUnfinished = "@unfinished";
 
-/// Records of an operand of `headroom diff`.
+/// Of `headroom diff`.
 struct OperandRecords {
   std::vector<FileResults> files;
   std::vector<std::string> warnings;  ///< unreadable files, a sentence each
@@ -128,8 +127,8 @@ struct OperandRecords {
   std::vector<Record> take_records();
 };
 
-/// Reads a file of any known format, a folder (see results_in_folder), a run of the history `store` ("@last",
-/// "@ID", "@git:REV"), or kUnfinished. Throws Error, also if it needs more than --max-memory.
+/// A file of any known format, a folder (see results_in_folder), a run of the history `store` ("@last",
+/// "@ID", "@git:REV"), or kUnfinished. Throws Error, also above --max-memory.
 OperandRecords records_of_operand(const std::string& operand, const std::string& store,
                                   const std::string& max_memory, const std::string& from = {});
 

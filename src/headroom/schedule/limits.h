@@ -38,38 +38,38 @@ double memory_floor_seconds(const Traffic& traffic, const Rates& rates);
 double compute_floor_seconds(const Traffic& traffic, const Rates& rates);
 double exchange_floor_seconds(const Traffic& traffic, const Rates& rates);
 
-/// Limit cases that could bound a prepared case, each from the first runner that offers it for the device:
-/// memory limits of its working set and cache state in every access pattern, the peak of its dtype, and the
-/// ping-pong latency. Hot data in one core's caches is tried with one thread too; rank jobs use the threads
-/// of all ranks on the first machine and add exchanges.
+/// Limit cases that could bound a case, from the first runner that offers each for the device: memory limits
+/// of its working set and cache state in every access pattern, the peak of its dtype, and the ping-pong
+/// latency. Hot data in one core's caches is tried with one thread too; rank jobs use the threads of the
+/// first machine's ranks and add exchanges.
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded);
 
-/// Removes candidates that cannot bind by their calibrated times. Keeps patterns within 15 % of the best; the
-/// peak at 1/8 of the binding floor or if `needs_peak`; memory and exchanges at 1/50.
+/// By their calibrated times. Keeps patterns within 15 % of the best; the peak at 1/8 of the binding floor or
+/// if `needs_peak`; memory and exchanges at 1/50.
 void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bool needs_peak);
 
 bool share_limits(const Track& one, const Track& other);
 std::vector<LimitTrack> limits_of(const Track& bounded, const std::vector<LimitTrack>& limits);
 
 /// Indices of limits that bound nothing: another pattern of the same resource, device and ranks is faster by
-/// 3 % beyond the 99 % interval. Patterns within 3 % may change places in later processes.
+/// 3 % beyond the 99 % interval, as closer ones may change places in later processes.
 std::vector<std::size_t> beaten_limits(const std::vector<LimitTrack>& limits);
 
-/// The floor of `work` per round, in ns per iteration, from the best pattern (by median) of each resource.
+/// Of `work` per round, in ns per iteration, from the best pattern (by median) of each resource.
 struct Floor {
   Series series;
   Series peak_flops;  ///< FLOP/s; empty if not sampled
   std::vector<LimitPart> parts;
 };
-/// Returns nothing without a sampled limit.
+/// Nothing without a sampled limit.
 std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work);
 
-/// Ratio of a case to the limits of the same rounds.
+/// In the same rounds.
 struct CaseLimit {
   std::optional<Limit> share;  ///< without Limit::value; nothing without common rounds
   Series peak_flops;
 };
-/// `limits` are those of the group.
+/// `limits`: of the group.
 CaseLimit case_limit(const Track& track, const std::vector<LimitTrack>& limits);
 
 }  // namespace headroom

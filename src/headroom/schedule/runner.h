@@ -23,7 +23,7 @@
 namespace headroom {
 
 /// A runner died, hangs or broke the protocol. `reason` reads after "the runner"; if `is_final`, the run ends
-/// and `reason` is a whole sentence.
+/// and `reason` is a sentence.
 struct RunnerLost {
   std::string reason;
   bool is_final = false;
@@ -35,7 +35,7 @@ struct OutOfTime {};
 /// The clock of deadlines.
 double steady_now_ns();
 
-/// A runner as the scheduler sees it. All calls throw RunnerLost, OutOfTime or Interrupted.
+/// All calls throw RunnerLost, OutOfTime or Interrupted.
 class Worker {
  public:
   virtual ~Worker() = default;
@@ -47,7 +47,7 @@ class Worker {
   /// Returns the reason of a failure, or "".
   virtual std::string trace(int id, const std::string& file) = 0;
   virtual void release(int id) = 0;
-  /// Releases a case after its samples. One conclusion per rank.
+  /// After its samples. One conclusion per rank.
   virtual std::vector<Conclusion> conclude(int id) = 0;
 };
 
@@ -124,8 +124,8 @@ std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::at
 
 class RunnerProcess final : public Runner {
  public:
-  /// Starts the program and reads its Hello. Throws Error if it cannot be started, RunnerRefused if it
-  /// refuses, RunnerUnusable if it is not a runner or speaks another protocol version.
+  /// Reads its Hello. Throws Error if it cannot be started, RunnerRefused if it refuses, RunnerUnusable if it
+  /// is not a runner or has another protocol version.
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
                 double deadline_ns = std::numeric_limits<double>::infinity());
   ~RunnerProcess() override;
@@ -168,13 +168,12 @@ class RunnerProcess final : public Runner {
   Hello hello_;
 };
 
-/// The runner processes of a session. Each starts once for its offer, and again for each fresh process.
+/// Of a session. Each starts once for its offer, and again for each fresh process.
 class RunnerFleet final : public Workers {
  public:
   explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}
 
-  /// Throws RunnerUnusable if it is not a runner, Error if it is missing or refuses without
-  /// RunnerCommand::may_refuse.
+  /// Throws RunnerUnusable if not a runner, Error if missing or refusing without RunnerCommand::may_refuse.
   void add(RunnerCommand command, bool only_limits);
 
   /// Refusals with the reason: "headroom-cuda: no CUDA device: …".

@@ -18,8 +18,8 @@
 namespace headroom {
 
 /// y = W.to(bf16) @ x for `kChosenMatrices` of `kAllMatrices` matrices: W[kAllMatrices,D,D] of int8 (uniform
-/// in [-127, 127]) or bf16, x[D] and y[kChosenMatrices,D] of bf16. FLOPs: 2 D^2 per chosen matrix; bytes:
-/// those of the chosen matrices. With cold caches, disjoint groups of one W take turns before the next copy.
+/// in [-127, 127]) or bf16, x[D] and y[kChosenMatrices,D] of bf16. FLOPs: 2 D^2 per chosen matrix; bytes: of
+/// the chosen matrices. With cold caches, disjoint groups of one W take turns before the next copy.
 template <std::size_t kAllMatrices, std::size_t kChosenMatrices>
 struct MatrixVectorWorkload {
   static constexpr std::size_t kExperts = kAllMatrices, kChosen = kChosenMatrices;
@@ -32,7 +32,7 @@ struct MatrixVectorWorkload {
   std::vector<Bf16> x;
   std::vector<double> expected;  ///< of pair(0), in float64
 
-  /// Rounding to bf16 (8 significant bits) costs up to 2^-8; f32 sums add about 1e-5 of the root mean square.
+  /// Rounding to bf16 (8 significant bits) costs up to 2^-8; f32 sums about 1e-5 of the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t matrix_bytes() const { return weights.bytes() / kExperts; }
@@ -48,27 +48,26 @@ using GemvWorkload = MatrixVectorWorkload<1, 1>;
 /// Chooses the pairs (3,5), (0,1), (2,4), (6,7) in turn.
 using GatherGemvWorkload = MatrixVectorWorkload<8, 2>;
 
-/// From the axes D and dtype, shared by all live cases with these inputs. Declares work and inputs; skips the
+/// From the axes D and dtype, shared by live cases with these inputs. Declares work and inputs; skips the
 /// case if memory is short.
 std::shared_ptr<const GemvWorkload> gemv_workload(State& state, const Team& team);
 std::shared_ptr<const GatherGemvWorkload> gather_gemv_workload(State& state, const Team& team);
 
 /// y = LayerNorm(x) over the rows of x[BS,D]: x and y of bf16; gamma and beta of f32 (as in
-/// torch.nn.LayerNorm(D)) with values that bf16 can represent; arithmetic in f32. Bytes: x read and y
-/// written.
+/// torch.nn.LayerNorm(D)), representable in bf16; arithmetic in f32. Bytes: x read, y written.
 struct LayerNormWorkload {
   std::size_t rows;
   std::size_t columns;
   InputCopies x;
-  InputCopies y;  ///< copied so that iterations write to cold memory, too
+  InputCopies y;  ///< so that writes go to cold memory, too
   std::vector<float> gamma;
   std::vector<float> beta;
 
-  /// As for gemv; the statistics in f32 add about 1e-5 of the root mean square.
+  /// As for gemv; statistics in f32 add about 1e-5 of the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t bytes() const { return x.bytes(); }  ///< of x and of y each
-  /// y of the first copy in float64, computed at each call.
+  /// Of the first copy in float64, computed at each call.
   std::vector<double> expected(const Team& team) const;
 };
 
@@ -92,8 +91,8 @@ struct MlpWorkload {
   std::vector<Bf16> x;
   std::vector<double> expected;  ///< y in float64, except hidden activations, rounded to bf16
 
-  /// As for gemv. A hidden activation between two bf16 may round differently; that and f32 sums add about
-  /// 1e-4 of the root mean square.
+  /// As for gemv. A hidden activation between two bf16 may round differently; with f32 sums, about 1e-4 of
+  /// the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t weight_bytes() const { return up.weights.bytes() + down.weights.bytes(); }
@@ -111,7 +110,7 @@ struct SeedExperiments {
   SeedExperiment gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu;
 };
 
-/// The same axes, metrics and summaries for every runner make cases comparable. `device`: Experiment::device.
+/// Equal axes, metrics and summaries make runners comparable. `device`: Experiment::device.
 void add_seed_experiments(Registry& registry, const SeedExperiments& runner,
                           const std::string& device = "cpu");
 

@@ -28,16 +28,16 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-/// Storage of numbers in a model file. Blocks are those of ggml (ggml-common.h).
+/// Blocks are ggml's (ggml-common.h).
 enum class StoredType {
   kF32,
   kF16,
   kBf16,
   kQ8Block,  ///< Q8_0: 32 int8, a binary16 scale
   kQ4Block,  ///< Q4_0: 32 of 4 bits (8 is zero), a binary16 scale
-  kQ4Least,  ///< Q4_1: 32 of 4 bits, a scale and a minimum of binary16
+  kQ4Least,  ///< Q4_1: 32 of 4 bits, binary16 scale and minimum
   kQ5Block,  ///< Q5_0: 32 of 5 bits (16 is zero), a binary16 scale
-  kQ5Least,  ///< Q5_1: 32 of 5 bits, a scale and a minimum of binary16
+  kQ5Least,  ///< Q5_1: 32 of 5 bits, binary16 scale and minimum
   kQ4Super,  ///< Q4_K: 256 of 4 bits, eight scales and minima of 6 bits
   kQ5Super,  ///< Q5_K: the same with 5 bits
   kQ6Super   ///< Q6_K: 256 of 6 bits, sixteen scales of 8 bits
@@ -65,8 +65,7 @@ struct StoredTensor {
   std::string describe() const;
 };
 
-/// Bytes of `shape` as `type`; nullopt if a row is not a whole number of blocks, a size is 0, or the result
-/// is above 2^62.
+/// Nullopt if a row is not whole blocks, a size is 0, or the result is above 2^62.
 std::optional<std::size_t> stored_bytes(StoredType type, std::span<const std::size_t> shape);
 
 /// Only the length is kept.
@@ -75,7 +74,7 @@ struct ModelArray {
 };
 using ModelValue = std::variant<std::uint64_t, std::int64_t, double, bool, std::string, ModelArray>;
 
-/// One or several model files. `bytes` point into the mapped files.
+/// `bytes` point into the mapped files.
 struct StoredModel {
   std::map<std::string, ModelValue> metadata;
   std::map<std::string, StoredTensor> tensors;
@@ -83,17 +82,16 @@ struct StoredModel {
   const StoredTensor* find(const std::string& name) const;
 };
 
-/// Parses a whole GGUF file (version 2 or 3, little-endian), keeping only the lengths of arrays. `source` is
-/// for errors. Throws Error with the byte and the tensor's name: not GGUF, another version, truncated,
-/// impossible size, unsupported type, duplicate name. Source:
-/// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+/// A whole GGUF file (version 2 or 3, little-endian), with only the lengths of arrays. `source` is for
+/// errors. Throws Error with byte and tensor name: not GGUF, another version, truncated, impossible size,
+/// unsupported type, duplicate name. Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 StoredModel parse_gguf(std::span<const std::byte> bytes, const std::string& source);
 
 bool is_gguf(std::span<const std::byte> bytes);
 
-/// Parses a whole safetensors file of F32, F16 or BF16. `source` is for errors. Throws Error with the
-/// tensor's name and the byte: truncated, header not JSON or above 100 MB, shape and bytes that do not match,
-/// bytes out of range, unsupported type. Source: https://huggingface.co/docs/safetensors (format)
+/// A whole safetensors file of F32, F16 or BF16. `source` is for errors. Throws Error with tensor name and
+/// byte: truncated, header not JSON or above 100 MB, shape and bytes that do not match, bytes out of range,
+/// unsupported type. Source: https://huggingface.co/docs/safetensors (format)
 StoredModel parse_safetensors(std::span<const std::byte> bytes, const std::string& source);
 
 }  // namespace headroom

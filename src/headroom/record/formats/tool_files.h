@@ -25,11 +25,11 @@ struct JsonRow {
   std::string where;  ///< "results.json: /3", "results.jsonl: line 4: "
 };
 
-/// Reads a list, one object, or JSON lines. Throws Error, also without objects.
+/// A list, one object, or JSON lines. Throws Error, also without objects.
 std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& source);
 
-/// Reads CSV with a header as objects. Empty cells are left out; numbers become numbers, except in columns
-/// named in `texts` or beginning with "parameter_".
+/// CSV with a header as objects, without empty cells. Numbers become numbers, except in `texts` and columns
+/// beginning with "parameter_".
 std::vector<JsonRow> parse_csv_rows(std::string_view text, const std::string& source,
                                     std::initializer_list<std::string_view> texts);
 
@@ -39,7 +39,7 @@ using Fields = std::vector<std::string_view>;
 /// Splits at blanks.
 Fields fields_of(std::string_view line);
 
-/// Return `value`; throw Error naming `where` for another type.
+/// Throw Error naming `where` for another type.
 const Json& require_array(const Json& value, const std::string& where);
 const Json& require_object(const Json& value, const std::string& where);
 
@@ -51,48 +51,48 @@ double finite_number(const Json& object, const char* key, const std::string& whe
 struct TimeError : Error {
   using Error::Error;
 };
-/// Returns `value`; throws TimeError naming `where` unless finite and > 0.
+/// Throws TimeError naming `where` unless finite and > 0.
 double require_time(double value, const std::string& where);
 /// `where` is the array's path.
 std::vector<double> read_times(const Json& array, const std::string& where);
 
-/// Returns strings without quotes, else JSON.
+/// Strings without quotes, else JSON.
 std::string plain_text(const Json& value);
 
 /// Omits null and empty members.
 std::map<std::string, std::string> plain_texts(const Json& object);
 
-/// Returns a fingerprint for another tool's file: the name of host, processor or GPU, and a hash of all
-/// fields ("build-7-1c9f03aa"); empty without them. Has only letters, digits, '-' and '_'; never equals a
+/// For another tool's file: the name of host, processor or GPU, and a hash of all fields
+/// ("build-7-1c9f03aa"); empty without them. Only letters, digits, '-' and '_'; never a
 /// machine_fingerprint().
 std::string imported_fingerprint(const std::vector<Environment::Runner>& machines);
 
-/// Has the machine, if anything is known of it, and its imported_fingerprint().
+/// The machine, if known, and its imported_fingerprint().
 std::shared_ptr<Environment> imported_environment(const Environment::Runner& machine);
 
-/// Returns nothing unless `unit` is ns, us, µs, ms or s.
+/// Nothing unless ns, us, µs, ms or s.
 std::optional<double> nanoseconds_per(std::string_view unit);
 
-/// Returns Unix time of an ISO 8601 time, also with a space for the T, fractions and Z; UTC without a zone. 0
-/// if invalid or before 1970.
+/// Unix time of ISO 8601, also with a space for the T, fractions and Z; UTC without a zone. 0 if invalid or
+/// before 1970.
 std::uint64_t seconds_of_iso_time(std::string_view text);
 
 /// `unit` must match the metric's name.
 Record tool_record(std::string tool, std::string case_name, std::string metric, std::string unit,
                    Direction direction = Direction::kLowerIsBetter);
 
-/// Gives a copy of another record its own metric, not the headline.
+/// For a copy of another record; not the headline.
 void set_metric(Record& record, std::string metric, std::string unit,
                 Direction direction = Direction::kLowerIsBetter);
 
 Record headline_record(std::string tool, std::string case_name, std::string metric, std::string unit,
                        Direction direction = Direction::kLowerIsBetter);
 
-/// Sets samples of one process, median and interval. Without values the case failed. No rounds, as other
-/// tools do not pair.
+/// Sets samples of one process, median and interval; no values: failed. No rounds, as other tools do not
+/// pair.
 void set_samples(Record& record, std::vector<double> values, std::uint64_t iterations = 0);
 
-/// The same with the samples of each process; processes without any are left out.
+/// By process; empty processes are left out.
 void set_process_samples(Record& record, std::vector<std::vector<double>> processes,
                          std::uint64_t iterations = 0);
 
@@ -101,10 +101,10 @@ double median_in_place(std::vector<double>& values);
 
 void set_value(Record& record, double value);
 
-/// Returns the unit in "memory_bandwidth(GB/s)"; may be empty.
+/// The unit in "memory_bandwidth(GB/s)"; may be empty.
 std::string unit_of_name(std::string_view metric);
 
-/// Bencher Metric Format, a measure for each metric.
+/// Bencher Metric Format, a measure per metric.
 std::string write_bmf(const std::vector<Record>& records, std::string_view, const std::string&);
 
 }  // namespace headroom
