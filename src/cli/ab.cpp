@@ -285,7 +285,7 @@ bool is_shell_name(const std::string& program) {
   return std::ranges::find(kNames, std::filesystem::path(program).filename().string()) != std::end(kNames);
 }
 
-/// Joins "--shell NAME" to "--shell=NAME", as the value is optional. Throws Error if NAME could be a command.
+/// The value is optional. Throws Error if NAME could be a command.
 Arguments join_shell_option(const Arguments& arguments) {
   const auto is_option = [](const std::string& word) { return word.empty() || word.front() == '-'; };
   Arguments joined;
@@ -309,7 +309,7 @@ Arguments join_shell_option(const Arguments& arguments) {
   return joined;
 }
 
-/// Completes "-P NAME FIRST LAST" by the step: that of -D, or 1.
+/// By the step of -D, or 1.
 Arguments complete_steps(const Arguments& arguments) {
   const auto is_scan = [](const std::string& word) { return word == "-P" || word == "--parameter-scan"; };
   if (std::ranges::none_of(arguments, is_scan)) return arguments;
@@ -338,7 +338,7 @@ Arguments complete_steps(const Arguments& arguments) {
 }
 
 /// `headroom time ls -l`: separate words are one command, and so is a word with options that are not ours.
-/// Returns the words of that command, and removes them from `arguments`.
+/// Removes them from `arguments`.
 std::vector<std::string> take_words(const OptionTable& table, Arguments& arguments) {
   const std::size_t place = table.first_operand(arguments);
   if (place + 1 >= arguments.size() || arguments[place].find(' ') != std::string::npos) return {};
@@ -495,7 +495,7 @@ std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTex
   return words;
 }
 
-/// Checked before anything runs, unless --setup or --prepare may create it.
+/// Before anything runs, unless --setup or --prepare may create it.
 void require_program(const PlannedCommand& command) {
   if (!command.setup.empty() || !command.prepare.empty()) return;
   const std::string& program = command.spec.arguments.front();
@@ -505,7 +505,7 @@ void require_program(const PlannedCommand& command) {
                           is_path ? "" : " in PATH; shell built-ins need --shell"));
 }
 
-/// Checked before anything runs, unless --setup or --prepare may create it.
+/// Before anything runs, unless --setup or --prepare may create it.
 void require_input(const PlannedCommand& command) {
   if (command.spec.input.empty() || !command.setup.empty() || !command.prepare.empty()) return;
   const std::string input = command.spec.input.string();
@@ -550,7 +550,7 @@ PlannedCommand at_commit(PlannedCommand command, const BuiltCommit& built, bool 
   return command;
 }
 
-/// Numbers equal commands, as records are identified by name.
+/// Names identify records.
 void number_duplicates(std::vector<PlannedCommand>& group) {
   std::set<std::pair<std::string, AxisTexts>> taken;
   for (PlannedCommand& command : group) {
@@ -593,8 +593,8 @@ bool has_runner_option(const std::string& argument) {
   return argument == "--runner" || argument.starts_with("--runner=");
 }
 
-/// Groups compared commands: several commands at one point of their parameters, or one command at all points
-/// or commits. Throws Error for an invalid plan.
+/// Compared commands: several at one point of their parameters, or one at all points or commits. Throws Error
+/// for an invalid plan.
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
   require_used(options.parameters, commands);
@@ -604,7 +604,7 @@ std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& opt
   std::vector<std::vector<PlannedCommand>> groups;
   for (const AxisTexts& point : points) {
     for (const GivenCommand& command : commands) {
-      // Commits of one command are compared, else the commands of a point, else the points of one command.
+      // Commits of a command are compared, else commands of a point, else points of a command.
       const bool is_first = &command == &commands.front();
       if (groups.empty() || !commits.empty() || (is_first && commands.size() > 1)) groups.emplace_back();
       if (commits.empty()) groups.back().push_back(planned_command(command, point, {}, options));
@@ -730,7 +730,7 @@ class CommandMeasurement final : public Measurement {
     return report;
   }
 
-  /// Of commits the same from commit to commit, so that a CI system knows it again.
+  /// The same for all commits, so that a CI system recognises it.
   std::string gated_name(const Comparison& comparison) const {
     if (options_.commits.range.empty())
       return title_of(*comparison.test) + " against " + title_of(*comparison.baseline);

@@ -66,8 +66,8 @@
 namespace headroom::cli {
 namespace {
 
-/// `headroom run --live`: draws the table and sample distributions on the terminal's alternate screen,
-/// between rounds, at most ten times a second and in 5 % of the time. Restores the terminal at the end.
+/// Draws the table and sample distributions on the terminal's alternate screen, between rounds, at most ten
+/// times a second and in 5 % of the time. Restores the terminal.
 class LiveRun final : public Observer {
  public:
   LiveRun(std::vector<std::string> labels, std::shared_ptr<const Environment> environment,
@@ -112,7 +112,7 @@ constexpr const char* kEnter = "\033[?1049h\033[?25l";
 constexpr const char* kLeave = "\033[?25h\033[?1049l";
 constexpr const char* kClear = "\033[H\033[J";
 
-/// Reads the variables in the C library's order.
+/// In the C library's order of variables.
 bool has_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -310,8 +310,8 @@ void report_traces(const std::string& folder, const std::vector<Record>& records
                 of_gpu.empty() ? "ops" : "kernels", quote(of_gpu.empty() ? *files.begin() : of_gpu));
 }
 
-/// Appends "gpu_utilization" and "mm_conv_utilization", as PyTorch's benchmark_utilization defines them,
-/// relative to the time of untraced iterations. Returns a line for each unreadable trace.
+/// "gpu_utilization" and "mm_conv_utilization", as PyTorch's benchmark_utilization, relative to untraced
+/// iterations. Returns a line for each unreadable trace.
 std::vector<std::string> append_utilization(std::vector<Record>& records) {
   std::set<std::string> files;
   const auto trace_of = [](const Record& record) -> std::string {
@@ -339,8 +339,7 @@ std::vector<std::string> append_utilization(std::vector<Record>& records) {
   return problems;
 }
 
-/// The fastest variants on this machine, in tuning/FINGERPRINT.json of the user's cache folder. They depend
-/// on HEADROOM_ISA.
+/// In tuning/FINGERPRINT.json of the user's cache folder; they depend on HEADROOM_ISA.
 class TunedVariants final : public TuningStore {
  public:
   /// `anew`: ignore stored choices.
@@ -466,7 +465,7 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
   if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
 }
 
-/// Returns whether results exceed the machine's limits, after reporting them.
+/// Whether results exceed the machine's limits.
 bool report_miscounted(const std::vector<Record>& records) {
   const auto count = std::ranges::count_if(
       records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
@@ -540,7 +539,7 @@ void report_missing_limits(const SessionRequest& request) {
   for (const std::string& sentence : missing_limits_of(runners)) print_sentence(sentence);
 }
 
-/// Only the first backend of each experiment is compared.
+/// Only each experiment's first is compared.
 void report_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
                               const std::vector<RunnerOffer>& offers) {
   if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
@@ -662,7 +661,7 @@ class RunMeasurement final : public Measurement {
     session.run(groups, *progress, complete);
   }
 
-  /// Removes the groups that the killed run finished from `groups`, and adds their records.
+  /// And adds their records.
   void take_finished(std::vector<Group>& groups, const std::shared_ptr<const Environment>& environment) {
     for (const FinishedGroup& finished : before_->finished) {
       const auto group = std::ranges::find(groups, finished.title, &Group::title);
@@ -703,8 +702,8 @@ ExitCode run_with(const Arguments& arguments, const RunOptions& options, const U
   return calibrate(arguments, options, interrupt_flag());
 }
 
-/// Enters the folder of the newest killed `headroom run`. Throws Error if none can be resumed: none was
-/// killed, or it has another machine, functions of a dead process, or a secret in its command line.
+/// Enters its folder. Throws Error if none can be resumed: none was killed, or it has another machine,
+/// functions of a dead process, or a secret in its command line.
 UnfinishedRun run_to_resume() {
   UnfinishedRun run = newest_unfinished("run");
   print_sentence(run.sentence());

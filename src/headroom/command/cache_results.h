@@ -25,10 +25,10 @@ struct CacheEstimate {
 /// Student's t, as order statistics do not reach far enough. Throws std::invalid_argument if empty.
 CacheEstimate estimate_of(std::span<const double> values);
 
-/// Cold over warm of each pair (inverted if higher is better). Nothing without a pair of positive values.
+/// Of each pair, inverted if higher is better. Nothing without a pair of positive values.
 std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction);
 
-/// The first warm run over the second; 1 if stable.
+/// The first over the second; 1 if stable.
 std::optional<CacheEstimate> warm_run_ratio(const ModelRun& model, Direction direction);
 
 /// The slow-down without `part` (index in CacheRun::parts) against CachePair::part_baseline().
@@ -50,13 +50,13 @@ std::optional<CacheEstimate> suite_speed_up(const CacheRun& run, Direction direc
 /// 1 - 1/speed-up; nothing if higher is better.
 std::optional<double> saved_share(const CacheEstimate& speed_up, Direction direction);
 
-/// (1 - sum of warm / sum of cold) * 100, for the file of PyTorch's cachebench.py: differs from the pairwise
-/// ratios if runs vary. Nothing if the cold runs sum to 0.
+/// (1 - sum of warm / sum of cold) * 100, for PyTorch's cachebench.py: differs from the pairwise ratios if
+/// runs vary. Nothing if the cold runs sum to 0.
 std::optional<double> cachebench_percent(const ModelRun& model);
 
 /// The first cold run over the median of the later ones, if at least 1.25 times as long and six times as far
-/// from the median (in logarithms) as three quarters of them: a cache outside the layers then survives.
-/// Nothing below three pairs.
+/// from it (in logarithms) as three quarters of them: a cache outside the layers survives. Nothing below
+/// three pairs.
 std::optional<double> first_cold_excess(const ModelRun& model, Direction direction);
 
 std::string unnamed_cache(const ModelRun& model, Direction direction);
@@ -65,11 +65,11 @@ std::vector<double> cold_values(const ModelRun& model);
 std::vector<double> warm_values(const ModelRun& model);
 
 /// Per model cold, warm, second warm and "speedup"; for the suite the geometric mean. Rounds are pairs.
-/// metric.extra_info has the content of every layer. A failed model has one record with the reason.
+/// metric.extra_info has each layer's content. A failed model has one record with the reason.
 std::vector<Record> cache_records(const CacheRequest& request, const CacheRun& run,
                                   const std::shared_ptr<const Environment>& environment);
 
-/// PyTorch's cachebench.py format: cold, warm, speed-up in percent per complete model; empty without any.
+/// As PyTorch's cachebench.py: cold, warm, speed-up in percent per complete model; may be empty.
 std::string cachebench_json(const CacheRequest& request, const CacheRun& run);
 
 /// "Cold compile time (s)".

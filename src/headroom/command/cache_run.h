@@ -23,7 +23,7 @@ struct CacheRequest {
   Placeholders places;
   std::size_t repeat = 1;  ///< pairs per model
   bool warm_twice = false;
-  /// Adds one run per non-empty cache with only that cache removed, in random order with the second warm run.
+  /// One run per non-empty cache without it, in random order with the second warm run.
   bool each_layer = false;
   std::uint64_t seed = 1;
   std::filesystem::path journal;  ///< folder for notes on folders set aside
@@ -45,14 +45,14 @@ struct PartRun {
   std::optional<double> value;  ///< in the metric's unit; nothing if the cache was empty
 };
 
-/// One cold and one or two warm runs, in the metric's unit.
+/// In the metric's unit.
 struct CachePair {
   std::uint32_t round = 0;
   double cold = 0, warm = 0;
   std::optional<double> warm_again;
   std::vector<LayerReading> layers;
   std::vector<PartRun> without;  ///< by CacheRun::parts
-  LeftOver elsewhere;            ///< files in TMPDIR that belong to no layer; removed before each pair
+  LeftOver elsewhere;            ///< files in TMPDIR outside the layers; removed before each pair
 
   /// Baseline of `without`.
   double part_baseline() const { return warm_again.value_or(warm); }
@@ -82,7 +82,7 @@ struct CacheStep {
 
 struct CacheObserver {
   std::function<void(const CacheStep&)> on_step;
-  /// Called after each pair and each failed model.
+  /// Also after each failed model.
   std::function<void(const CacheRun&)> on_progress;
 };
 
@@ -91,7 +91,7 @@ struct CacheObserver {
 CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
                    const std::function<bool()>& is_interrupted);
 
-/// Model indices of all pairs: model after model, or rounds in random order.
+/// Model after model, or rounds in random order.
 std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool random_order,
                                     std::uint64_t seed);
 

@@ -16,39 +16,38 @@
 
 namespace headroom {
 
-/// In extra_info of records of instructions beside kCountedBy: the instruction sets of valgrind's processor.
+/// In extra_info of instructions: the instruction sets of valgrind's processor.
 inline constexpr const char* kCountedIsa = "isa";
-/// In extra_info of a latency with functions: "perf, cpu-clock, 2040 and 2100 samples".
+/// In extra_info of a latency: "perf, cpu-clock, 2040 and 2100 samples".
 inline constexpr const char* kSampledBy = "sampled_by";
 /// The smallest difference of counts that is shown.
 inline constexpr double kLeastCountChange = 1e-4;
 
-/// Runs commands once more, with their hooks, for a number of rounds and without a random environment. Calls
-/// the last argument after each round.
+/// Runs commands for more rounds, with hooks and without a random environment. Calls the last argument after
+/// each.
 using RunAgain = std::function<GroupResult(std::vector<PlannedCommand>, std::uint32_t,
                                            std::function<void(const GroupResult&)>)>;
 
-/// Runs the commands of a group under callgrind, the first one twice, at fixed addresses. Adds a record of
-/// instructions for each, in place of those of hardware counters; its metric.numbers are the functions with
-/// the largest differences to the first command, as shares of that one's instructions. If a command cannot be
-/// counted, the reason is a note of its latency. `records` are those of command_records().
+/// Runs a group's commands under callgrind, the first twice, at fixed addresses. Adds a record of
+/// instructions for each, instead of hardware counters'; its metric.numbers are the functions with the
+/// largest differences to the first command, as shares of its instructions. If a command cannot be counted,
+/// its latency has a note. `records`: of command_records().
 void count_by_callgrind(std::vector<Record>& records, const std::vector<PlannedCommand>& group,
                         const RunAgain& run);
 
 /// Samples the first and the given other commands by perf. Adds to the metric.numbers of their latencies the
-/// functions with the largest differences, as shares of the first command's time on CPUs, else a note.
+/// functions with the largest differences, as shares of the first's CPU time, else a note.
 void sample_by_perf(std::vector<Record>& records, const std::vector<PlannedCommand>& group,
                     std::span<const std::size_t> others, const RunAgain& run);
 
-/// The record of another metric of a command; nullptr if absent. `latency` is an element of `records`.
+/// Of the same command; nullptr if absent. `latency` is an element of `records`.
 const Record* metric_of(std::span<const Record> records, const Record& latency, std::string_view metric);
 
-/// The ratio of instructions counted in one call; nothing for different sources. The interval of callgrind's
-/// counts is a 95 % prediction interval from both counts of the baseline: a point if the program is
-/// deterministic.
+/// From one call; nothing for different sources. For callgrind a 95 % prediction interval from both counts of
+/// the baseline: a point if the program is deterministic.
 std::optional<RatioEstimate> count_ratio(const Record& baseline, const Record& test);
 
-/// As round_gate_result(), by instructions; kError if one could not be counted.
+/// As round_gate_result(), by instructions; kError if uncounted.
 GateResult count_gate_result(std::span<const Record> records, std::span<const RoundComparison> judged,
                              double margin);
 

@@ -25,7 +25,6 @@
 
 namespace headroom {
 
-/// A connection to any SQLite file.
 class SqliteConnection final : public Database {
  public:
   /// `uri` and `flags` as for sqlite3_open_v2; `path` is for messages. Throws Error.
@@ -38,8 +37,7 @@ class SqliteConnection final : public Database {
   using Database::execute;
   void execute(const std::string& sql, const SqlRow& parameters,
                const std::function<void(const SqlRow&)>& reader) override;
-  /// SQLite has one writer at a time. Locking at once avoids a deadlock of two readers that both want to
-  /// write.
+  /// One writer at a time. Locking at once avoids a deadlock of two readers that want to write.
   void begin(Transaction transaction) override {
     execute(transaction == Transaction::kRead ? "BEGIN" : "BEGIN IMMEDIATE");
   }
@@ -59,8 +57,7 @@ class SqliteConnection final : public Database {
   /// SQLite's extended code of the last failure.
   int code() const { return sqlite3_extended_errcode(handle_); }
 
-  /// Sleeps before retry `tries` while another process holds the file; returns false when it is time to give
-  /// up.
+  /// Before retry `tries` while another process holds the file; false when it is time to give up.
   bool wait_a_moment(int tries);
 
  private:
@@ -176,7 +173,7 @@ struct FileHeader {
   std::uint32_t user_version = 0;
 };
 
-/// SQLite's file format, section 1.3. Reads without SQLite, which may change a foreign file by opening it (it
+/// SQLite's file format, section 1.3. Without SQLite, which may change a foreign file by opening it (it
 /// replays a leftover log).
 FileHeader read_header(const fs::path& path) {
   std::array<unsigned char, 100> bytes{};
@@ -201,7 +198,7 @@ bool holds_tables(SqliteConnection& database) {
   return database.number("SELECT COUNT(*) FROM sqlite_master") > 0;
 }
 
-/// In a transaction, as another process may create the tables at the same time.
+/// In a transaction, as another process may do the same.
 void make_tables(SqliteConnection& database) {
   TransactionScope transaction(database, Database::Transaction::kAlone);
   if (holds_tables(database)) return;
@@ -211,8 +208,8 @@ void make_tables(SqliteConnection& database) {
   transaction.commit();
 }
 
-/// Reads the schema version. Throws Error unless it is known and the definitions are exactly those of that
-/// version: a trigger or a view would take part in our statements.
+/// Throws Error unless the schema is known and has exactly its definitions: a trigger or a view would take
+/// part in our statements.
 void require_own_schema(SqliteConnection& database) {
   const TransactionScope moment(database, Database::Transaction::kRead);
   const std::int64_t version = database.number("PRAGMA user_version");
@@ -247,8 +244,7 @@ void require_own_schema(SqliteConnection& database) {
   database.set_schema(version);
 }
 
-/// Readers and a writer then work concurrently. The file keeps the mode. SQLite does not wait here for other
-/// processes.
+/// Readers and a writer then work concurrently. The file keeps the mode. SQLite does not wait here.
 void use_write_ahead_log(SqliteConnection& database) {
   for (int tries = 0;; ++tries) {
     try {
@@ -286,8 +282,8 @@ std::string percent_encoded(const std::string& path) {
   return encoded;
 }
 
-/// Readers need write access for the locks and to recover from a killed writer. Without it, the file is
-/// complete if no writer left a log.
+/// Readers need write access for locks and to recover from a killed writer. Without it, the file is complete
+/// if no writer left a log.
 std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const std::string& uri,
                                                    const StoreWaiting& waiting) {
   try {
@@ -305,7 +301,7 @@ std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const s
   }
 }
 
-/// Creates a new file readable by its user only; SQLite gives the log the same mode.
+/// Readable by its user only; SQLite gives the log the same mode.
 void make_private(const fs::path& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file >= 0) ::close(file);

@@ -66,7 +66,7 @@ std::string nonce_of(const Json& json) {
   return nonce;
 }
 
-/// Unidentified connections to rank 0. None blocks another, or ends the job unless it proves membership.
+/// Connections to rank 0. None blocks another, or ends the job unless it proves membership.
 class PendingConnections {
  public:
   PendingConnections(const RankPlace& place, milliseconds timeout)
@@ -220,7 +220,7 @@ class Relay {
     }
   }
 
-  /// Answers requests to this process itself, as the rank may hang.
+  /// Answers those to this process, as the rank may hang.
   bool forward_requests() {
     std::string line;
     while (true) {
@@ -304,8 +304,8 @@ std::string nonce_in_greeting(const Json& announced) {
   return nonce_of(announced);
 }
 
-/// Authenticates `listener`, then introduces this rank. Returns false if the connection closed or `give_up`
-/// returns true. Throws Error if it is not the leader.
+/// Then introduces this rank. False if the connection closed or `give_up` returns true. Throws Error if it is
+/// not the leader.
 bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& deadline,
                  const std::function<bool()>& give_up) {
   listener.limit_lines(kMaxIntroductionBytes);
@@ -333,8 +333,7 @@ bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& dead
   return true;
 }
 
-/// Waits for the leader. Nothing if `give_up` returns true. Throws Error if it does not come or another
-/// program listens.
+/// Nothing if `give_up` returns true. Throws Error if none comes or another program listens.
 std::optional<Channel> find_leader(const RankPlace& place, milliseconds timeout,
                                    const std::function<bool()>& give_up) {
   const Deadline deadline(timeout);

@@ -19,18 +19,18 @@ class FileOutline;
 /// Version of the JSON that to_json_text() writes (docs/reference/record-format.md).
 inline constexpr int kRecordSchema = 5;
 
-/// Returns {"headroom": {"schema": 5, "version": ...}, "environments": [...], "records": [...]}. Records
-/// refer to environments by index.
+/// {"headroom": {"schema": 5, "version": ...}, "environments": [...], "records": [...]}. Records have
+/// environment indices.
 std::string to_json_text(const std::vector<Record>& records);
 
-/// Writes the same text piece by piece, for runs that need not be in memory at once: one environment each,
-/// with the records of the run.
+/// The same text in pieces, for runs that need not be in memory at once: one environment each, with the run's
+/// records.
 void write_json_text(std::size_t runs, const std::function<Environment(std::size_t)>& environment_of,
                      const std::function<std::vector<Record>(std::size_t)>& records_of,
                      const std::function<void(std::string_view)>& write);
 
-/// Reads the output of to_json_text, of this or an older schema. `source` names the text in errors. Throws
-/// Error: not JSON (byte offset), a newer schema, a field of the wrong type (path).
+/// The output of to_json_text, of this or an older schema. `source` names the text in errors. Throws Error:
+/// not JSON (byte offset), a newer schema, a field of the wrong type (path).
 std::vector<Record> records_from_json_text(const PaddedText& text, const std::string& source);
 std::vector<Record> records_from_json_text(std::string_view text, const std::string& source);
 /// Streams the file.
@@ -46,19 +46,19 @@ struct Format {
   const char* summary;
   std::vector<const char*> endings{};  ///< file name endings, the usual one first
 
-  /// Returns the file's new content; `previous` is its current one, which only appending formats use.
-  /// `source` names the file in errors. nullptr: read-only.
+  /// The file's new content; `previous`, its current one, is for appending formats. `source` names the file
+  /// in errors. nullptr: read-only.
   std::string (*write)(const std::vector<Record>& records, std::string_view previous,
                        const std::string& source) = nullptr;
   bool appends = false;
 
   /// nullptr: write-only.
   bool (*recognises)(const FileOutline& outline) = nullptr;
-  /// `source` is the path; sample files are beside it. Throws Error. nullptr: write-only.
+  /// `source` is the path, for sample files. Throws Error. nullptr: write-only.
   std::vector<Record> (*read)(const PaddedText& text, const std::string& source) = nullptr;
   /// Streams a plain file. nullptr: load it and call read().
   std::vector<Record> (*read_file)(const std::filesystem::path& path) = nullptr;
-  /// A file holds one run: repeated names are different cases, "make" and "make (2)".
+  /// Repeated names are different cases, "make" and "make (2)".
   bool one_run = false;
 };
 
@@ -69,14 +69,14 @@ const Format& format_named(std::string_view name);
 
 std::vector<std::string> readable_formats();
 
-/// Returns the longest matching ending, or nullptr.
+/// The longest matching ending, or nullptr.
 const Format* format_of_file_name(const std::filesystem::path& path);
 
 /// Writes atomically; appends to a regular file if the format does. Throws Error.
 void write_records(const std::filesystem::path& path, const Format& format,
                    const std::vector<Record>& records);
 
-/// Reads a file as `from`, or if nullptr as the format of its content. Unpacks gzip and zstd. Throws Error.
+/// As `from`, or if nullptr by content. Unpacks gzip and zstd. Throws Error.
 std::vector<Record> read_records(const std::filesystem::path& path, const Format* from = nullptr);
 
 std::vector<Record> records_from_text(const PaddedText& text, const std::string& source,
@@ -84,13 +84,13 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
 
 const Format* format_of_text(std::string_view text);
 
-/// Reads the OSS database, schema v3: a list, one object, or JSON lines. `inputs` and benchmark.extra_info,
-/// except device and runner, become axes. Several values become samples. Throws Error.
+/// OSS database, schema v3: a list, one object, or JSON lines. `inputs` and benchmark.extra_info, except
+/// device and runner, become axes; several values become samples. Throws Error.
 std::vector<Record> records_from_oss_v3(std::string_view text, const std::string& source);
 
-/// Returns JSON as hyperfine's --export-json: one result per measured case with latency samples, in seconds,
-/// warm-up included. "user" and "system" are means; "memory_usage_byte" and "exit_codes" have a value per run
-/// (null: signalled). Throws Error naming `source` if there is no such case.
+/// As hyperfine's --export-json: a result per measured case with latency samples, in seconds, warm-up
+/// included. "user" and "system" are means; "memory_usage_byte" and "exit_codes" have a value per run (null:
+/// signalled). Throws Error naming `source` without such a case.
 std::string hyperfine_json(const std::vector<Record>& records, const std::string& source);
 
 }  // namespace headroom

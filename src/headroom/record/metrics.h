@@ -9,8 +9,7 @@
 
 namespace headroom {
 
-// Bounds of the magnitude of every number of a result, 0 excepted. Sums, squares and ratios of such numbers
-// stay finite.
+// Bounds of every nonzero number of a result. Sums, squares and ratios then stay finite.
 inline constexpr double kMinMagnitude = 1e-100, kMaxMagnitude = 1e100;
 
 /// False for NaN.
@@ -51,9 +50,9 @@ constexpr bool is_same_metric(std::string_view a, std::string_view b) {
 inline constexpr const char* kClockOverhead = "clock";
 inline constexpr const char* kPythonOverhead = "python";
 inline constexpr std::array<std::string_view, 2> kOverheadMetrics{kClockOverhead, kPythonOverhead};
-/// Key in Environment::extra_info: times exclude the overhead.
+/// In Environment::extra_info: times exclude the overhead.
 inline constexpr const char* kOverheadTakenOff = "overhead_taken_off";
-/// Bodies below this multiple of their overhead are marked.
+/// Faster bodies are marked.
 inline constexpr double kOverheadFactor = 20;
 
 constexpr bool is_overhead(std::string_view metric) {
@@ -63,8 +62,7 @@ constexpr bool is_overhead(std::string_view metric) {
   return false;
 }
 
-// Hardware counts per iteration, the first three named as for commands. Volumes in bytes, as LIKWID's "data
-// volume".
+// Hardware counts per iteration, the first three named as for commands. Volumes in bytes, as in LIKWID.
 inline constexpr const char* kInstructions = "instructions";
 inline constexpr const char* kCycles = "cycles";
 inline constexpr const char* kCacheMisses = "cache_misses";
@@ -79,17 +77,15 @@ inline constexpr const char* kMissVolume = "miss_volume";
 inline constexpr std::array<std::string_view, 7> kCountedMetrics{
     kInstructions, kCycles, kCacheMisses, kDataVolume, kDataWritten, kBackground, kMissVolume};
 
-/// Key in Metric::extra_info of multiplexed counters: the smallest share of time in which one counted.
+/// In Metric::extra_info of multiplexed counters: the smallest share of time in which one counted.
 inline constexpr const char* kCountedShare = "counted share";
 
-/// Time of GPU work, and of kernels named gemm, conv, cutlass or wgrad, over the case's time without
-/// profiler.
+/// GPU work, and kernels named gemm, conv, cutlass or wgrad, over the case's time without profiler.
 inline constexpr const char* kGpuUtilization = "gpu_utilization";
 inline constexpr const char* kMmConvUtilization = "mm_conv_utilization";
 
-/// Returns bus bandwidth / algorithm bandwidth: 2 (n - 1) / n for all_reduce; (n - 1) / n for reduce_scatter,
-/// all_gather and all_to_all; 1 for broadcast and reduce; else nothing. Source: performance notes of
-/// nccl-tests.
+/// Bus over algorithm bandwidth: 2 (n - 1) / n for all_reduce; (n - 1) / n for reduce_scatter, all_gather and
+/// all_to_all; 1 for broadcast and reduce; else nothing. Source: nccl-tests' performance notes.
 constexpr std::optional<double> bus_factor(std::string_view collective, std::int64_t ranks) {
   if (ranks < 2) return std::nullopt;
   const auto n = static_cast<double>(ranks);

@@ -33,7 +33,7 @@ struct Target {
 ///     device = "A100*40GB"
 ///     value = 990                # in the metric's unit; or: percent_of_limit = 80
 ///
-/// Throws Error with `source`, line and column: not TOML, a key that is unknown or missing, an invalid value.
+/// Throws Error with `source`, line and column: not TOML, unknown or missing key, invalid value.
 std::vector<Target> parse_targets(std::string_view text, const std::string& source);
 std::vector<Target> read_targets(const std::filesystem::path& path);
 
@@ -47,10 +47,10 @@ struct TargetQuery {
   std::string device_name;  ///< "NVIDIA A100-SXM4-40GB", "x86_64", "INTEL(R) XEON(R) ..."
 };
 
-/// Returns the first match; put the user's targets first.
+/// The first match; put the user's targets first.
 std::optional<Target> find_target(std::span<const Target> targets, const TargetQuery& query);
 
-/// Uses the architecture and the CPU or GPU as device names.
+/// With the architecture and the CPU or GPU as device names.
 TargetQuery target_query(const Record& record);
 
 /// Sets metric.target, in the metric's unit, and metric.target_share of headline records.
@@ -68,16 +68,15 @@ const char* name_of(TargetVerdict verdict);
 /// Whether it exceeds the limit, by more than its interval if it has one.
 bool is_above_limit(const Record& record);
 
-/// Whether noise cannot explain the excess over the limit: the whole interval is more than 5 % above a stable
-/// limit on an undisturbed machine, or more than four times any other limit. The declared bytes or FLOPs are
-/// then wrong.
+/// Noise cannot explain the excess: the whole interval is more than 5 % above a stable limit on an
+/// undisturbed machine, or more than four times any other limit. The declared bytes or FLOPs are then wrong.
 bool is_miscounted(const Record& record);
 
-/// Judges a share target by the paired ratio to the limit.
+/// A share target by the paired ratio to the limit.
 TargetVerdict target_verdict(const Record& record);
 
-/// Compares the mean result with the mean target; half-widths add as for independent errors. Never missed if
-/// every case reached its target; never reached if every case missed.
+/// Mean result against mean target; half-widths add as for independent errors. Never missed if every case
+/// reached its target; never reached if every case missed.
 TargetVerdict mean_target_verdict(std::span<const Record* const> cases);
 
 }  // namespace headroom

@@ -13,12 +13,12 @@
 
 namespace headroom {
 
-/// Finds how many iterations make a sample of at least the target time. Until done(), call add() with the
-/// time of next_iterations().
+/// Finds the iterations for a sample of at least the target time. Until done(), call add() with the time of
+/// next_iterations().
 ///
-/// Two consecutive readings must reach the target, as one may have been preempted. Below it the count grows
-/// to 1.4 times the prediction, at most tenfold (Google Benchmark's rule). An iteration of ten targets is
-/// accepted at once; no sample takes longer than that with setup.
+/// Two consecutive readings must reach the target, as one may be preempted. Below it the count grows to 1.4
+/// times the prediction, at most tenfold (Google Benchmark's rule). An iteration of ten targets is accepted
+/// at once; no sample takes longer with setup.
 class Calibration {
  public:
   static constexpr std::uint64_t kMaxIterations = std::uint64_t{1} << 40;
@@ -57,15 +57,15 @@ struct CalibratedCase {
   double ns_per_iteration = 0;  ///< wall time, setup included
 };
 
-/// One iteration count for all compared cases, as different counts bias ratios (by 1.2 % with nanobench): the
-/// largest needed, while the slowest sample stays within 32 targets. 1 for no cases.
+/// For all compared cases, as different counts bias ratios (by 1.2 % with nanobench): the largest needed,
+/// while the slowest sample stays within 32 targets. 1 for no cases.
 std::uint64_t shared_iterations(std::span<const CalibratedCase> cases, double target_ns);
 
-/// A key has everything that a choice depends on except the machine.
+/// A key has all that a choice depends on except the machine.
 class TuningStore {
  public:
   virtual ~TuningStore() = default;
-  /// Nothing if a choice has to be made.
+  /// Nothing: choose.
   virtual std::optional<std::string> chosen(const std::string& key) = 0;
   virtual void choose(const std::string& key, const std::string& variant) = 0;
 };
@@ -88,9 +88,9 @@ struct TuningResult {
   bool settled = false;  ///< enough rounds to store the choice
 };
 
-/// Samples the variants of `planned` in random order, dropping slow ones. Variants become cases from
-/// `first_id` on; all but the result are released. Nothing if none could be sampled. Throws RunnerLost, or
-/// Interrupted if `interrupted` is set.
+/// Samples the variants of `planned` in random order, dropping slow ones. They become cases from `first_id`
+/// on; all but the result are released. Nothing if none could be sampled. Throws RunnerLost, or Interrupted
+/// if `interrupted` is set.
 std::optional<TuningResult> fastest_variant(Worker& worker, const PlannedCase& planned, int first_id,
                                             const TuningRule& rule, const std::atomic<bool>& interrupted);
 

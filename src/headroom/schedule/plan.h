@@ -57,7 +57,7 @@ struct PlannedCase {
   std::size_t baseline = 0;                 ///< index in the group, for ratios
 };
 
-/// Compared cases at one point of the axes, sampled in the same rounds.
+/// At one point of the axes, sampled in the same rounds.
 struct Group {
   std::string title;
   std::vector<PlannedCase> cases;
@@ -67,7 +67,7 @@ struct Group {
 /// "gemv D=4096".
 std::string case_title(const std::string& experiment, const AxisTexts& point);
 
-/// All combinations of the values of each axis, the last axis varying fastest.
+/// All combinations, the last axis varying fastest.
 std::vector<AxisTexts> axis_points(const std::vector<Axis>& axes,
                                    const std::function<std::vector<std::string>(const Axis&)>& values);
 
@@ -79,8 +79,8 @@ int max_threads(const std::vector<Group>& groups);
 PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,
                          const std::string& backend, int threads, const Selection& selection);
 
-/// In the order of experiments and axes. Throws Error for an unknown experiment, axis, backend or axis value,
-/// or an empty selection.
+/// In order of experiments and axes. Throws Error for an unknown experiment, axis, backend or value, or an
+/// empty selection.
 std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection);
 
 /// "FOLDER/gemv_D=1024_dtype=bf16.aten.json", with the runner if several have the experiment. Special

@@ -16,12 +16,12 @@
 
 namespace headroom {
 
-/// Adds each runner's BLAS to the dependencies (record/environment.h).
+/// To the dependencies (record/environment.h).
 std::shared_ptr<const Environment> environment_with_blas(
     const std::shared_ptr<const Environment>& environment, const std::vector<RunnerOffer>& offers);
 
-/// Adds the GPUs that the runners' drivers report: name of the first, count and total memory in the fields of
-/// the OSS benchmark database, more as "gpu_..." in extra_info of the machine.
+/// GPUs reported by the runners' drivers: name of the first, count and total memory in the fields of the OSS
+/// benchmark database, more as "gpu_..." in extra_info of the machine.
 std::shared_ptr<const Environment> environment_with_devices(std::shared_ptr<const Environment> environment,
                                                             const std::vector<RunnerOffer>& offers);
 
@@ -44,27 +44,27 @@ struct SessionRequest : MeasuringOptions {
 
 class Session {
  public:
-  /// Starts the runners and completes the environment. A runner that starts too late becomes a skipped row.
-  /// Throws Error if a runner cannot be started or no requested one is usable.
+  /// Starts the runners. One that starts too late becomes a skipped row. Throws Error if one cannot be
+  /// started or no requested one is usable.
   Session(SessionRequest request, std::shared_ptr<const Environment> environment,
           const std::atomic<bool>& interrupted);
 
   const std::vector<RunnerOffer>& offers() const { return offers_; }
   std::vector<std::string> labels() const;
-  /// With devices and libraries of the runners.
+  /// With the runners' devices and libraries.
   const std::shared_ptr<const Environment>& environment() const { return environment_; }
-  /// Runners not requested by name that cannot run on this machine, with the reason.
+  /// Not requested by name and unable to run here, with the reason.
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
-  /// Requested but unusable runners, with the reason.
+  /// Requested; with the reason.
   const std::vector<std::string>& unusable_runners() const { return unusable_runners_; }
-  /// Throws Error if the selection does not match the offers; no groups if a runner started too late.
+  /// Throws Error if the selection does not match the offers; empty if a runner started too late.
   std::vector<Group> groups() const;
 
-  /// Adds facts that the session does not know, such as targets.
+  /// With facts that the session does not know, such as targets.
   using CompleteRecords = std::function<void(std::vector<Record>&)>;
 
-  /// Hands each group's records to the observer. An interrupt or a lost rank reports the current group and
-  /// skips the rest; a lost rank then throws RankLost.
+  /// Hands each group's records to the observer. After an interrupt or a lost rank reports the current group
+  /// and skips the rest; the latter then throws RankLost.
   void run(const std::vector<Group>& groups, Observer& observer, const CompleteRecords& complete = {});
 
  private:

@@ -89,20 +89,20 @@ struct GroupResult {
 /// Ns per iteration after each process's warm-up.
 Series steady_series(std::span<const Reading> readings);
 
-/// Number of leading warm-up readings of each epoch.
+/// By epoch.
 std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings);
 
 /// The wider relative half-width of two 95 % intervals: of the median and of the ratio to the first case.
-/// Infinity without an interval, 0 for a dead case.
+/// Infinity without one, 0 for a dead case.
 std::vector<double> half_widths(std::span<const Track> cases);
 /// Nothing if a case has no interval.
 std::optional<double> worst_half_width(std::span<const double> half_widths);
 
-/// Median of the last readings, for progress displays; constant cost.
+/// Of the last readings, for progress displays; constant cost.
 std::optional<double> recent_median_ns(std::span<const Reading> readings);
 
-/// Journal of a running group, from which its records can be rebuilt: a line for all but the readings,
-/// repeated on change, and a line of readings per round.
+/// Of a running group, enough to rebuild its records: a line for all but the readings, repeated on change,
+/// and a line of readings per round.
 class GroupJournal {
  public:
   explicit GroupJournal(std::function<void(const Json&)> write) : write_(std::move(write)) {}

@@ -156,7 +156,7 @@ std::size_t json_size(const Json& json, const char* key, const std::string& sour
   return to_size(json_number(json, key, source), source + ": " + quote(key));
 }
 
-/// Returns rope_scaling, or rope_parameters of newer libraries, or nullptr.
+/// rope_scaling, or rope_parameters of newer libraries, or nullptr.
 const Json* rope_of(const Json& json, const std::string& source) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = json_optional(json, key, source);
@@ -222,7 +222,7 @@ void refuse_unsupported(const Json& json, const std::string& source) {
 
 namespace fs = std::filesystem;
 
-/// Names of tensors in a file; those of layers follow prefix and layer number.
+/// Layers' names follow prefix and layer number.
 struct Spelling {
   const char *embedding, *norm, *output, *prefix;
   const char *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
@@ -288,7 +288,7 @@ bool is_mixtral(const LlmFile& file) {
   return !file.is_gguf && file.config.is_gated() && file.config.shared_hidden == 0;
 }
 
-/// Returns [rows, columns] per expert: slices of one tensor in GGUF, else separate tensors.
+/// [rows, columns] each: slices of one tensor in GGUF, else separate tensors.
 std::vector<StoredTensor> experts_of(const LlmFile& file, std::size_t layer, const char* part,
                                      const char* of_mixtral, std::size_t rows, std::size_t columns) {
   const std::size_t experts = file.config.experts;
@@ -390,7 +390,7 @@ LlmFormat format_of(const std::vector<const StoredTensor*>& together) {
   return LlmFormat::kBf16;
 }
 
-/// Checks every tensor that will be read, and sets file.config's formats and file.stored.
+/// Checks every tensor to read; sets file.config's formats and file.stored.
 void settle_formats(LlmFile& file) {
   std::map<StoredType, std::size_t> bytes;
   for (std::size_t index = 0; index < file.config.layers; ++index) {
@@ -468,7 +468,7 @@ LlmDescription open_folder(LlmFile& file, const fs::path& path) {
   return description;
 }
 
-/// Name of a file of a split GGUF, "MODEL-00002-of-00003".
+/// "MODEL-00002-of-00003" of a split GGUF.
 struct ShardName {
   std::string model;
   std::uint64_t number = 0, count = 0;  ///< from 1 on
@@ -499,7 +499,7 @@ std::uint64_t split_number(const StoredModel& model, const char* key, std::uint6
 
 constexpr const char* kMergeShards = "put all of them in one folder, or merge them: llama-gguf-split --merge";
 
-/// Reads the file, or all shards of a split model given any of them.
+/// All shards of a split model, given any.
 void open_gguf(LlmFile& file, const fs::path& path) {
   file.model = parse_gguf(file.files.emplace_back(path).bytes(), file.path);
   const std::uint64_t count = split_number(file.model, "split.count", 1);

@@ -17,14 +17,13 @@ struct LlmDescription {
   std::size_t longest = 0;  ///< context length of the model; 0: unknown
 };
 
-/// Reads a config.json; `source` is for errors. Throws Error for an unsupported architecture, inconsistent
-/// sizes, or unsupported features ("dynamic" rotation scaling, quantised weights).
+/// `source` is for errors. Throws Error for an unsupported architecture, inconsistent sizes, or unsupported
+/// features ("dynamic" rotation scaling, quantised weights).
 LlmDescription describe_llm_json(const std::string& text, const std::string& source);
-/// Reads the metadata of a GGUF file, likewise.
+/// From the metadata, likewise.
 LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& source);
 
-/// A user's model: GGUF, or safetensors with config.json, of a Llama, Mistral or Qwen2. Its files stay
-/// mapped.
+/// GGUF, or safetensors with config.json, of a Llama, Mistral or Qwen2. Its files stay mapped.
 struct LlmFile {
   std::string path;
   LlmConfig config;         ///< config.model: name of the file or folder
@@ -33,17 +32,16 @@ struct LlmFile {
   StoredModel model;
   std::vector<MappedFile> files;
   bool is_gguf = false;
-  /// Rotated pairs are half a head apart (Hugging Face files, Qwen2) instead of adjacent.
+  /// Rotated pairs are half a head apart (Hugging Face, Qwen2), not adjacent.
   bool has_halves = false;
 };
 
-/// Opens a .gguf file, a .safetensors file, or a folder with config.json and model.safetensors or
-/// model.safetensors.index.json. Throws Error for a missing tensor, a wrong shape (with the tensor's name and
-/// byte), or an unsupported feature.
+/// A .gguf or .safetensors file, or a folder with config.json and model.safetensors or
+/// model.safetensors.index.json. Throws Error for a missing tensor, a wrong shape (with name and byte), or an
+/// unsupported feature.
 LlmFile open_llm_file(const std::filesystem::path& path);
 
-/// Loads the first `layers` layers. Blocks and bf16 stay; other types become bf16, as do gate and up if their
-/// types differ.
+/// The first `layers`. Blocks and bf16 stay; other types become bf16, as do gate and up of different types.
 LlmWeights load_llm_weights(const LlmFile& file, std::size_t layers, const Team& team);
 
 /// Throws Error if the model has fewer layers.

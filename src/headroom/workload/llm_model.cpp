@@ -27,7 +27,7 @@ double turns_of(const LlmConfig& config, std::size_t pair, double positions) {
   return positions * std::pow(config.rope_base, exponent) / (2 * std::numbers::pi);
 }
 
-/// Returns the divisor of a frequency of which the share `kept` stays and the rest is divided by `factor`.
+/// The share `kept` of the frequency stays; the rest is divided by `factor`.
 double divisor(double kept, double factor) {
   return 1 / (kept + (1 - kept) / factor);
 }
@@ -36,7 +36,7 @@ double llama3_kept(double turns, const RotaryScaling& scaling) {
   return std::clamp((turns - scaling.low_factor) / (scaling.high_factor - scaling.low_factor), 0.0, 1.0);
 }
 
-/// Returns the fractional index of the pair with so many turns.
+/// Fractional index of the pair with so many turns.
 double pair_of(const LlmConfig& config, double turns, double positions) {
   return static_cast<double>(config.head_dim()) * std::log(positions / (turns * 2 * std::numbers::pi)) /
          (2 * std::log(config.rope_base));
@@ -54,7 +54,7 @@ std::vector<double> yarn_kept(const LlmConfig& config, const RotaryScaling& scal
   return kept;
 }
 
-/// Allocates parts of a memory block, aligned to 64 bytes. Without memory it only counts.
+/// Allocates from a block, aligned to 64 bytes. Without memory it only counts.
 class Arena {
  public:
   explicit Arena(std::byte* memory = nullptr) : memory_(memory) {}
@@ -153,7 +153,7 @@ void fill_uniform(std::span<std::int8_t> values, std::uint64_t seed, Slice slice
   }
 }
 
-/// Replaces -128 of int8, or 0 of 4 bits, by zero: with mean 0 long sums do not drift.
+/// Replaces -128 of int8, or 0 of 4 bits, by zero: a mean of 0 keeps long sums from drifting.
 std::uint64_t balanced(std::uint64_t bits, LlmFormat format) {
   constexpr std::uint64_t kTops = 0x8080808080808080U, kLows = 0x1111111111111111U;
   if (format == LlmFormat::kInt4Blocks) {
@@ -171,8 +171,7 @@ std::uint16_t to_half(float positive) {
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(positive) >> 13U) - (112U << 10U));
 }
 
-/// Random block of 256 with mean 0. For 4 and 5 bits the factors are 32 to 63, each minimum the factor times
-/// the mean number.
+/// Random, with mean 0. For 4 and 5 bits the factors are 32 to 63, each minimum the factor times the mean.
 void fill_super_block(std::byte* block, std::size_t bytes, LlmFormat format, std::uint64_t seed,
                       float scale) {
   for (std::size_t i = 0; i < bytes; i += sizeof seed) {
@@ -219,7 +218,7 @@ void fill_blocks(const LlmMatrix& matrix, std::uint64_t seed, Slice rows, float 
   }
 }
 
-/// Root mean square of a block's numbers with scale 1, over that of [-1, 1].
+/// Root mean square of a block with scale 1, over that of [-1, 1].
 float spread_of_blocks(LlmFormat format) {
   switch (format) {
     case LlmFormat::kInt8Blocks:
@@ -293,7 +292,7 @@ class Filler {
   const Team& team_;
 };
 
-/// All workers allocate: touching pages takes as long as writing them.
+/// All workers: touching pages takes as long as writing them.
 std::vector<Buffer> make_buffers(const std::vector<std::size_t>& bytes, const Team& team) {
   std::vector<Buffer> buffers(bytes.size());
   std::atomic<bool> complete = true;
@@ -386,7 +385,7 @@ void require_valid(const LlmConfig& config) {
     require(columns % block_columns(format) == 0,
             block_columns(format) == 256 ? "rows are not multiples of 256" : "rows are not multiples of 32");
   };
-  // Layers are alike; do not loop over a million requested ones.
+  // Do not loop over a million requested layers.
   const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
   for (std::size_t layer = 0; layer < different; ++layer) {
     const LlmLayerFormats formats = config.formats_of(layer);

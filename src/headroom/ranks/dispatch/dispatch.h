@@ -36,7 +36,7 @@ struct DispatchSetup {
   int repeats = 9;            ///< calls of each kind in a cycle, except the miss
 };
 
-/// The axes mesh ("2x2"), placements ("S(0),R"; "S(0)xR" in a request), shape ("512x512"), dtype and repeats.
+/// mesh ("2x2"), placements ("S(0),R"; "S(0)xR" in a request), shape ("512x512"), dtype and repeats.
 AxisTexts axes_of(const DispatchSetup& setup);
 /// Throws Error for an invalid value.
 DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis)>& axis);
@@ -49,15 +49,15 @@ void require_fit(const DispatchSetup& setup, int ranks);
 
 inline constexpr const char* kDispatchPrefix = "dispatch.";
 
-/// Converts case_records() to µs per call, with the cycles of each rank as the samples of a process: "hit"
-/// (the headline), "miss", "propagation" (miss - hit of the same cycle), "plain", "local", "hit over local",
-/// "miss over local"; steps such as "hit key"; "instructions plain" and so on.
+/// In µs per call, with each rank's cycles as the samples of a process: "hit" (the headline), "miss",
+/// "propagation" (miss - hit of the same cycle), "plain", "local", "hit over local", "miss over local"; steps
+/// such as "hit key"; "instructions plain" and so on.
 std::vector<Record> dispatch_records(std::vector<Record> records);
 
 /// data/dispatch_pytorch.toml, embedded at build time.
 extern const std::string_view kShippedDispatchExpectations;
 
-/// From PyTorch's own distributed-tensor test on another kind of machine: only a reference.
+/// From PyTorch's distributed-tensor test on another kind of machine: a reference.
 std::vector<DispatchExpectation> pytorch_dispatch_expectations();
 
 struct ExpectationVerdict {
@@ -79,7 +79,7 @@ std::vector<ExpectationVerdict> judge_expectations(const std::vector<DispatchExp
 std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpectation> expectations,
                                                       const std::vector<Record>& records);
 
-/// Key in Model::extra_info: why instructions were not counted.
+/// In Model::extra_info: why instructions were not counted.
 inline constexpr const char* kNoInstructionsKey = "no_instructions";
 
 View dispatch_view(const std::vector<Record>& records, const std::vector<ExpectationVerdict>& verdicts = {});
