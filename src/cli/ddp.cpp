@@ -30,7 +30,7 @@
 namespace headroom::cli {
 namespace {
 
-/// A sample is a call and takes the time of the slowest rank.
+/// A sample is a call, timed by the slowest rank.
 struct CollectivesOptions : RankOptions {
   std::vector<std::string> ops;     ///< in order of measurement
   std::vector<std::int64_t> sizes;  ///< bytes
@@ -133,7 +133,7 @@ std::vector<std::string> ops_of(const RawCollectivesOptions& raw) {
   return ops.empty() ? all : ops;
 }
 
-/// Throws Error for counts below 2 or above the ranks available.
+/// Throws Error below 2 or above the available ranks.
 std::vector<int> rank_counts(const RawCollectivesOptions& raw, CollectivesOptions& options) {
   RankStart& start = options.start;
   start.place = rank_place();
@@ -411,7 +411,7 @@ class DdpMeasurement final : public RankMeasurement {
 
   static RankExperiments models(const RunnerOffer& ranks) { return {ranks, kDdpPrefix, "model"}; }
 
-  /// All steps of a model share their rounds: ratios are to the step without DDP, or to the first runner.
+  /// A model's steps share rounds: ratios are to the step without DDP, or to the first runner.
   std::vector<Group> groups(const SessionRequest& request, const std::vector<RunnerOffer>& offers) override {
     models(offers.front()).require(options_.sweep.models);
     std::vector<Group> groups;

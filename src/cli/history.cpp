@@ -47,7 +47,7 @@ void add_min_magnitude(OptionTable& table, std::string& share) {
       .type_name("SHARE");
 }
 
-/// Splits records by environment.
+/// By environment.
 std::vector<std::vector<Record>> runs_of(std::vector<Record> records) {
   std::vector<std::vector<Record>> runs;
   for (Record& record : records) {
@@ -77,7 +77,7 @@ void change_environment(std::vector<Record>& run, const std::function<void(Envir
   for (Record& record : run) record.environment = shared;
 }
 
-/// Reads a file, or each file with results in a folder; warns of the others.
+/// A file, or each file with results in a folder; warns of the others.
 std::vector<FileResults> results_of(const std::string& operand, const std::string& from) {
   std::error_code error;
   if (!std::filesystem::is_directory(operand, error)) return {results_of_file(operand, from)};
@@ -101,7 +101,7 @@ void append_runs(FileResults file, const std::string& machine, std::vector<std::
   }
 }
 
-/// Returns seconds.
+/// In seconds.
 std::uint64_t parse_age(const std::string& text) {
   const std::optional<double> number =
       text.empty() ? std::nullopt : to_number(std::string_view(text).substr(0, text.size() - 1));
@@ -233,7 +233,7 @@ std::vector<SeriesAnalysis> analyse_all(Store& store, const std::vector<StoredSe
   return analyses;
 }
 
-/// The answer of gate for --fail-on-regression, printed to `stream`.
+/// For --fail-on-regression, printed to `stream`.
 ExitCode answer(const std::vector<SeriesAnalysis>& analyses, const HistoryOptions& options,
                 std::FILE* stream) {
   if (!options.newest) return ExitCode::kSuccess;
@@ -242,7 +242,7 @@ ExitCode answer(const std::vector<SeriesAnalysis>& analyses, const HistoryOption
   return answer.exit;
 }
 
-/// The overview leaves out the numbers of traces, unless there is nothing else.
+/// Leaves out the numbers of traces, unless there is nothing else.
 struct Overview {
   std::vector<SeriesAnalysis> series;
   std::vector<StoredRun> runs;                ///< newest first
@@ -528,7 +528,7 @@ ExitCode import_files(const std::string& place, const ImportOptions& options, bo
   const auto& [max_memory, machine, from, files] = options;
   if (names_machine && (trimmed(machine).empty() || visible(machine) != machine || contains(machine, "\n")))
     throw Error("--machine " + quote(machine) + " is not a name: it must be printable and not empty");
-  // Read all before storing any: an error in the last file leaves nothing half done.
+  // Read all first: an error in the last file stores nothing.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
     auto read = with_memory_limit(max_memory, operand, [&] { return results_of(operand, options.from); });

@@ -17,7 +17,7 @@
 
 namespace headroom::cli {
 
-/// The environment of `headroom COMMAND ARGUMENTS`, with the options that decide on its samples.
+/// Of `headroom COMMAND ARGUMENTS`, with the options that decide on its samples.
 Environment measuring_environment(const std::string& command, const Arguments& arguments, std::uint64_t seed,
                                   double max_time_ns, std::optional<double> precision = std::nullopt);
 
@@ -30,22 +30,21 @@ struct StopOptions {
 /// Overrides `rule` by the given options. Throws Error.
 StopRule override_stop_rule(StopRule rule, const StopOptions& given);
 
-/// From this time on --max-time limits the whole run; shorter times limit the sampling of each group, as
-/// starting programs takes seconds.
+/// From this time on --max-time limits the whole run; shorter times each group's sampling, as starting
+/// programs takes seconds.
 inline constexpr double kMinRunTimeNs = 5e9;
 
 /// Follows the first half of the help of --max-time.
 inline constexpr const char* kRunTimeHelp =
     "; from 5s also of the whole run: cases not reached are listed as such";
 
-/// Returns --max-time if it limits the whole run, else infinity. Throws Error.
+/// --max-time if it limits the whole run, else infinity. Throws Error.
 double run_time_ns(const StopOptions& given);
 
 /// "not reached within --max-time 5.00 s".
 std::string not_reached_text(double run_time_ns);
 
-/// A command that measures. Journals and writes the results so far, then shows and keeps them, even after a
-/// lost rank or an interrupt.
+/// Journals and writes the results so far, then shows and keeps them, even after a lost rank or an interrupt.
 class Measurement {
  public:
   Measurement(RecordFiles files, std::string store, bool markdown = false)
@@ -54,7 +53,7 @@ class Measurement {
   Measurement& operator=(const Measurement&) = delete;
   virtual ~Measurement() = default;
 
-  /// Throws Error that names lost ranks, or if results could not be stored or written.
+  /// Throws Error naming lost ranks, or if results could not be stored or written.
   ExitCode run();
 
  protected:

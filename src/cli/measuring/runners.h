@@ -12,8 +12,7 @@ namespace headroom::cli {
 /// Empty if missing.
 std::string find_native_runner();
 
-/// Runners with the limits of the devices that `runners` use: headroom-native and, for CUDA, headroom-cuda,
-/// if present.
+/// For the devices of `runners`: headroom-native and, for CUDA, headroom-cuda, if present.
 std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners);
 
 /// A sentence for each runner that limit_runners_of() did not find.
@@ -32,15 +31,15 @@ struct FoundRunner {
 /// Throws like runners_of_backends().
 std::vector<FoundRunner> known_runners_of_backends(const std::vector<std::string>& backends);
 
-/// The runners of these backends, in their order; headroom-native for none. "all" and unknown names take
-/// every runner present. Throws Error if a backend's runner is missing.
+/// In order of `backends`; headroom-native for none. "all" and unknown names take every runner present.
+/// Throws Error if a backend's is missing.
 std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends);
 
 /// HEADROOM_PYTHON, VIRTUAL_ENV's Python, the one next to this program, or python3 in PATH. Throws Error
 /// without a Python.
 std::string find_python();
 
-/// A program in one of our modules; `environment` is added to ours.
+/// In one of our modules; `environment` is added to ours.
 struct PythonProgram {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string>> environment;

@@ -23,10 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCallgrind = "callgrind";
-/// Half-width of the 95 % prediction interval of a third value, over the difference of two: Student's t with
-/// one degree of freedom, 12.706, times the square root of (1 + 1/2) / 2.
+/// Half-width of the 95 % prediction interval of a third value, over the difference of two: Student's t,
+/// 12.706 (one degree of freedom), times the square root of (1 + 1/2) / 2.
 constexpr double kPredictionFactor = 11.0;
-/// Hashes of interpreters are random otherwise, and with them their counts.
+/// Interpreters' hashes are random otherwise, and so the counts.
 constexpr const char* kFixedSeeds[] = {"PYTHONHASHSEED", "PERL_HASH_SEED"};
 constexpr double kSampledSeconds = 0.25;  ///< some 1,200 samples
 constexpr double kMaxSampledRounds = 20;
@@ -34,7 +34,7 @@ constexpr const char* kSampleRate = "4999";
 constexpr char kSeparator = '\t';
 constexpr std::size_t kMaxReportBytes = std::size_t{16} << 20U;
 
-/// Switches off the randomisation of addresses for the programs that this thread starts.
+/// For the programs that this thread starts.
 class FixedAddresses {
  public:
   FixedAddresses() : before_(::personality(kQuery)) {
@@ -77,7 +77,7 @@ NumberMap numbers_of(const std::vector<FunctionDifference>& differences) {
   return numbers;
 }
 
-/// Returns the rest of the first line that contains `key`.
+/// The rest of the first line with `key`.
 std::string_view after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return {};
@@ -103,8 +103,8 @@ struct CallgrindRun {
   std::string trouble;  ///< instead of costs
 };
 
-/// The parts of a process, in order: "out.4711.1", ..., "out.4711". Those of before its exec, and what the
-/// child of a fork has copied from its parent, are left out.
+/// Of a process, in order: "out.4711.1", ..., "out.4711". Without those before its exec, and those that a
+/// fork copied from its parent.
 std::vector<std::string> parts_of(const fs::path& folder, const std::string& process, bool is_started) {
   std::vector<std::string> parts;
   for (int part = 1; fs::exists(folder / fmt::format("out.{}.{}", process, part)); ++part)
@@ -159,7 +159,7 @@ std::vector<std::string> perf_record(const fs::path& file) {
   return {"perf", "record", "-q", "-N", "--no-bpf-event", "-F", kSampleRate, "-o", file.string(), "--"};
 }
 
-/// Returns why perf cannot sample, or nothing.
+/// Why perf cannot sample, or nothing.
 std::string perf_absence(const fs::path& folder) {
   if (!find_program("perf")) return "perf is not in PATH; install it (Debian: apt install linux-perf)";
   CommandSpec spec;
@@ -173,7 +173,7 @@ std::string perf_absence(const fs::path& folder) {
   return "perf cannot sample here: " + (line == result.error_lines.end() ? result.failure() : *line);
 }
 
-/// Adds perf.data of a round. Returns the event, such as "cpu-clock:ppp".
+/// Of a round. Returns the event, such as "cpu-clock:ppp".
 std::string add_perf(const fs::path& file, FunctionCosts& costs) {
   CommandSpec spec;
   spec.arguments = {"perf",

@@ -26,10 +26,10 @@ std::string with_placeholders(std::string_view text,
 
 using Placeholders = std::map<std::string, std::string, std::less<>>;
 
-/// The names in braces; "{{" and "}}" are plain braces. Throws Error for an unbalanced brace or empty name.
+/// "{{" and "}}" are plain braces. Throws Error for an unbalanced brace or empty name.
 std::vector<std::string> placeholder_names(std::string_view text);
 
-/// Replaces all names. Throws Error for an unknown name.
+/// Throws Error for an unknown name.
 std::string fill_placeholders(std::string_view text, const Placeholders& values);
 
 /// Doubles all braces except those of `known` names.
@@ -43,13 +43,13 @@ struct CommandParameter {
 /// Parses "a,b,c"; "\," is a comma in a value. Throws Error: no name, no value, a repeated value.
 CommandParameter listed_parameter(std::string_view name, std::string_view values);
 
-/// Expands first, first + step, ... to last, exact in decimal. Throws Error: not decimal, wrong sign of step,
-/// more than 10,000 values.
+/// first, first + step, ... to last, exact in decimal. Throws Error: not decimal, wrong sign of step, more
+/// than 10,000 values.
 CommandParameter stepped_parameter(std::string_view name, std::string_view first, std::string_view last,
                                    std::string_view step);
 
-/// All combinations, the last parameter varying fastest; one empty point without parameters. Throws Error for
-/// a repeated name or more than 10,000 points.
+/// All combinations, the last parameter varying fastest; one empty point without any. Throws Error for a
+/// repeated name or more than 10,000 points.
 std::vector<AxisTexts> parameter_points(std::span<const CommandParameter> parameters);
 
 }  // namespace headroom

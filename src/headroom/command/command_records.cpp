@@ -70,7 +70,7 @@ void note_failures(const Track& track, Notes& notes) {
        {static_cast<double>(codes.size()), static_cast<double>(track.readings.size()), codes.front()}});
 }
 
-/// The kernel counts this program's memory at the start, so a peak at that floor is an upper bound.
+/// The kernel counts this program's memory at the start: such a peak is an upper bound.
 bool is_peak_floor(const Track& track) {
   const std::vector<double> peaks = values_of(track, kPeakMemory), floors = values_of(track, kPeakFloor);
   return !floors.empty() && std::ranges::min(peaks) <= std::ranges::max(floors);
@@ -267,7 +267,7 @@ bool lacked_avx512(const Record& instructions) {
   return isa != machine.end() && contains(isa->second, "avx512");
 }
 
-/// Hardware counters always count: their ratio is shown if --count asks for it.
+/// Hardware counters always count; their ratio needs --count.
 bool is_count_asked(const Record& instructions) {
   return is_by_callgrind(instructions) ||
          (instructions.environment && instructions.environment->extra_info.contains("count"));

@@ -16,19 +16,19 @@ struct GitCommit {
   std::string short_sha() const { return sha.substr(0, 10); }
 };
 
-/// Commits of a repository, each built in a tree of its own under user_cache_folder(). The user's tree, index
-/// and references are not touched.
+/// Each built in a separate tree under user_cache_folder(). Never touches the user's tree, index and
+/// references.
 class GitCommits {
  public:
   /// Throws Error without git, or if `folder` is in no repository.
   explicit GitCommits(const std::filesystem::path& folder);
 
-  /// Parses "A..B" or "A" (A..HEAD). Returns the merge base, then the commits after it up to B, oldest first
-  /// (of merges: the first parent). Throws Error for unknown commits, without a merge base, and for no commit
+  /// "A..B" or "A" (A..HEAD): the merge base, then the commits after it up to B, oldest first (of merges: the
+  /// first parent). Throws Error for unknown commits, no merge base, or no commit after it.
   /// after it.
   std::vector<GitCommit> range(const std::string& text) const;
 
-  /// Returns the changes of tracked files as a commit without reference; nothing if there are none.
+  /// Changes of tracked files, as a commit without reference; nothing if there are none.
   std::optional<GitCommit> uncommitted() const;
 
   struct Tree {
@@ -36,8 +36,8 @@ class GitCommits {
     std::string failure;           ///< of the build; empty if built
   };
   /// Checks the commit out, with submodules, and runs the shell line `build` there, unless an earlier call
-  /// did. Keeps the newest trees of a repository. Waits for another process that builds the same. Throws
-  /// Error if it cannot be checked out, Interrupted if `is_interrupted`.
+  /// did. Keeps a repository's newest trees. Waits for another process building the same. Throws Error if it
+  /// cannot be checked out, Interrupted if `is_interrupted`.
   Tree build(const GitCommit& commit, const std::string& build,
              const std::function<bool()>& is_interrupted) const;
 

@@ -25,8 +25,7 @@ struct SuiteOption {
 
 using OptionValues = std::map<std::string, std::string>;
 
-/// Models, each measured by one command with cold and warm caches. File format:
-/// docs/reference/cache-suites.md.
+/// Each model is measured by one command with cold and warm caches. Format: docs/reference/cache-suites.md.
 struct Suite {
   std::string name;
   std::string summary;
@@ -52,13 +51,13 @@ struct Suite {
   } needs;
 };
 
-/// Parses a suite file, named by the stem of `source`. Throws Error with line and column.
+/// Named by the stem of `source`. Throws Error with line and column.
 Suite parse_suite(std::string_view text, const std::string& source, const std::filesystem::path& here);
 
-/// Returns a value for every option. Throws Error for an unknown option or value.
+/// For every option. Throws Error for an unknown option or value.
 OptionValues option_values(const Suite& suite, const OptionValues& asked);
 
-/// Returns the built-in names, layer.NAME included.
+/// Built-in names, layer.NAME included.
 std::vector<std::string> known_placeholders(const std::vector<LayerSpec>& layers);
 
 std::vector<std::string> command_of(const Suite& suite, const OptionValues& chosen,
@@ -66,8 +65,8 @@ std::vector<std::string> command_of(const Suite& suite, const OptionValues& chos
 
 bool mentions_placeholder(const Suite& suite, std::string_view name);
 
-/// Returns everything that this machine lacks, a phrase each. The check command may take a minute. `values`
-/// has python, here, bin, and suite_dir if known.
+/// All that this machine lacks, a phrase each. The check command may take a minute. `values` has python,
+/// here, bin, and suite_dir if known.
 std::vector<std::string> lacking_for(const Suite& suite, const Placeholders& values);
 
 struct ShippedSuite {

@@ -30,7 +30,7 @@ std::vector<double> bounds_of(const Record& record, double factor) {
   return bounds;
 }
 
-/// Returns for each bound ln(first value above / last below); 0 if one side is empty.
+/// For each bound ln(first value above / last below); 0 if a side is empty.
 std::vector<double> gaps_at(const std::vector<double>& values, std::span<const double> bounds) {
   std::vector<double> gaps;
   for (const double bound : bounds) {
@@ -112,8 +112,7 @@ RatioEstimate mean_of(const SeriesShare& share, double lowest, double highest, d
           0};
 }
 
-/// If no round occurs twice, the round alone identifies a pair, even across runner restarts; otherwise the
-/// process is part of the key.
+/// Rounds that never repeat identify pairs alone, even across runner restarts; else with the process.
 bool rounds_are_unique(const Record& record) {
   std::optional<std::uint32_t> last;
   for (const ProcessSamples& process : record.samples) {
@@ -142,7 +141,7 @@ std::vector<std::uint64_t> slots_of(const Record& record) {
   return slots;
 }
 
-/// Finds the value of a round; needs an index only if rounds do not ascend.
+/// Needs an index only if rounds do not ascend.
 class PartnerSearch {
  public:
   explicit PartnerSearch(std::vector<std::uint64_t> slots)

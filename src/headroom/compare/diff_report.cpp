@@ -28,7 +28,7 @@ bool is_speed(const Comparison& comparison) {
   return unit_factor(comparison.unit, "s").has_value() || comparison.unit.ends_with("/s");
 }
 
-/// Returns "3.20 x slower (2.90 to 3.60)" or "5.00 % slower (4.00 to 6.00 %)". `by` is above 1.
+/// "3.20 x slower (2.90 to 3.60)" or "5.00 % slower (4.00 to 6.00 %)". `by` is above 1.
 std::string distance_text(double by, const Interval& interval, const char* word,
                           const std::string& within = "") {
   constexpr double kFewTimes = 1.5;
@@ -40,8 +40,8 @@ std::string distance_text(double by, const Interval& interval, const char* word,
                      format_number(100 * (interval.low - 1)), format_percent(interval.high - 1), within);
 }
 
-/// Returns "10.0 x slower (9.81 to 10.2 within the runs; ...)", or "2.00 x the baseline (1.90 to 2.10)" for
-/// an unknown direction.
+/// "10.0 x slower (9.81 to 10.2 within the runs; ...)"; of unknown direction "2.00 x the baseline (1.90 to
+/// 2.10)".
 std::string change_text(const Comparison& comparison) {
   const Interval interval = comparison.within_runs.value_or(*comparison.ratio->interval);
   const std::string within =
@@ -381,8 +381,8 @@ void append_explanations(std::string& out, const DiffReport& report) {
       report.multiplicity == Multiplicity::kHolm ? "Holm" : "Benjamini-Hochberg");
 }
 
-/// Summarises a shift function by its worst tenth and median: "the slowest tenth is 3.20x slower (2.90 to
-/// 3.60), the median the same". `shifts` must not be empty.
+/// By its worst tenth and median: "the slowest tenth is 3.20x slower (2.90 to 3.60), the median the same".
+/// `shifts` must not be empty.
 std::string shift_sentence(const Comparison& comparison, const std::vector<DecileShift>& shifts) {
   const Words words =
       is_speed(comparison) ? Words{"slowest", "slower", "faster"} : Words{"worst", "worse", "better"};

@@ -21,7 +21,7 @@ struct DiffTest {
   std::vector<const Record*> only_baseline, only_test;
 };
 
-/// Results of `headroom diff`; does not own the records.
+/// Of `headroom diff`; does not own the records.
 struct DiffReport {
   std::string baseline;
   std::vector<DiffTest> tests;
@@ -32,7 +32,7 @@ struct DiffReport {
   std::optional<GateResult> gate;
 };
 
-/// Makes rows by case and metric, with remarks below.
+/// By case and metric, with remarks below.
 Table diff_table(const DiffReport& report);
 
 Table percentile_table(const DiffReport& report);
@@ -45,10 +45,10 @@ void answer_diff(View& view, const DiffReport& report);
 
 std::string diff_summary(const DiffReport& report);
 
-/// Names each comparison, with what differs between cases: backend, device, candidate.
+/// With what differs between cases: backend, device, candidate.
 std::vector<std::string> compared_names(const DiffReport& report);
 
-/// Writes the report as JSON, one comparison per line, in pieces because there may be many:
+/// JSON, one comparison per line, in pieces because there may be many:
 ///
 ///     {"headroom_diff": {"schema": 1}, "baseline": LABEL,
 ///      "tests": [{"label", "different_machines", "differences": [{"what", "baseline", "test"}],
@@ -64,9 +64,9 @@ std::vector<std::string> compared_names(const DiffReport& report);
 ///      "answer": [sentence],
 ///      "gate": {"exit", "sentence", "missing", "counts": {verdict: number}} or null}
 ///
-/// MODES as in a record ("groups" is empty if unimodal), medians in the unit of the comparison. The verdict
-/// uses "low" and "high"; "within_runs" excludes the assumed run-to-run spread. Ratios are test over
-/// baseline. Unknown values are null.
+/// MODES as in a record ("groups" is empty if unimodal), medians in the comparison's unit. The verdict uses
+/// "low" and "high"; "within_runs" excludes the assumed run-to-run spread. Ratios are test over baseline.
+/// Unknown values are null.
 void write_diff_json(const DiffReport& report, const std::function<void(std::string_view)>& write);
 
 }  // namespace headroom

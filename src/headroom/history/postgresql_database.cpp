@@ -22,7 +22,7 @@
 namespace headroom {
 namespace {
 
-/// Functions of libpq, which depends on some thirty other libraries and so is loaded with the first database.
+/// libpq depends on some thirty other libraries, so it is loaded with the first database.
 struct Libpq {
   decltype(&PQconnectStartParams) start_connecting;
   decltype(&PQconnectPoll) go_on_connecting;
@@ -100,7 +100,7 @@ constexpr SqlDialect kPostgresqlDialect{"BIGINT GENERATED ALWAYS AS IDENTITY PRI
 /// Fixed ids in PostgreSQL's catalog pg_type.
 constexpr Oid kBytea = 17, kInt8 = 20, kText = 25, kFloat8 = 701;
 constexpr int kTextFormat = 0, kBinaryFormat = 1;
-/// Keys of our advisory locks: "HDRM", and the next.
+/// "HDRM", and the next.
 constexpr std::int64_t kLockOfSchema = 0x4844524d;
 /// Unlike a lock on a table, it needs no right to change rows.
 constexpr std::int64_t kLockOfAppends = kLockOfSchema + 1;
@@ -109,7 +109,7 @@ std::string without_trailing_newline(const char* message) {
   return std::string(trimmed(message));
 }
 
-/// Parses PostgreSQL's text form of bytes, "\x0a1b...".
+/// "\x0a1b...", PostgreSQL's text form.
 Blob from_hex(std::string_view shown) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
   Blob blob;
@@ -212,7 +212,7 @@ class PostgresqlDatabase final : public Database {
 
   void begin(Transaction transaction) override {
     execute(transaction == Transaction::kRead ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
-    // Blocks appends, which all insert into runs, but not readers.
+    // Blocks appends, which insert into runs, but not readers.
     if (transaction == Transaction::kAlone) execute("LOCK TABLE runs IN EXCLUSIVE MODE");
     if (transaction == Transaction::kAppend || transaction == Transaction::kAppendOnce)
       execute(fmt::format("SELECT pg_advisory_xact_lock{}({})::text",
@@ -232,8 +232,8 @@ class PostgresqlDatabase final : public Database {
   const std::string& name() const override { return name_; }
 
  private:
-  /// Waits for the server, for at most patience_; a handled signal (Ctrl-C) ends the wait. Throws Error; the
-  /// connection is then unusable.
+  /// For at most patience_; a handled signal (Ctrl-C) ends the wait. Throws Error; the connection is then
+  /// unusable.
   void await(short events) {
     pollfd file{pq_.socket(connection_), events, 0};
     const auto longest = waiting_.is_interrupted() ? std::min(timeout_, waiting_.interrupted) : timeout_;
@@ -287,7 +287,7 @@ class PostgresqlDatabase final : public Database {
     throw Error(without_trailing_newline(pq_.error_message(connection_)));
   }
 
-  /// Explicit types, as the database would guess some of them wrong; NULL fits any type.
+  /// With explicit types, as the database would guess some wrong; NULL fits any.
   const std::string& prepared(const std::string& sql, const Parameters& parameters) {
     std::string key = sql;
     for (int i = 0; i < parameters.count(); ++i) key += fmt::format(" {}", parameters.types()[i]);

@@ -13,8 +13,7 @@
 
 namespace headroom {
 
-/// A query for rows with their check. The columns repeat parts of the packed runs; the check validates them
-/// without unpacking.
+/// The columns repeat parts of the packed runs; the check validates them without unpacking.
 struct CheckedRows {
   const char* what;  ///< for messages, before the first column
   const char* columns;
@@ -39,8 +38,8 @@ inline constexpr std::size_t kOwnRecordColumns = 9;
 /// Differs for every change of a single column.
 std::int64_t row_check(std::span<const SqlValue> columns);
 
-/// Calls `reader` with each row, its check last, and whether the check matches; the NULL of schema 1 does.
-/// `where`: the rest of the statement.
+/// `reader` gets each row, its check last, and whether the check matches; the NULL of schema 1 does. `where`:
+/// the rest of the statement.
 void visit_checked_rows(Database& database, const CheckedRows& rows, const std::string& where,
                         const SqlRow& parameters, const std::function<void(const SqlRow&, bool)>& reader);
 
@@ -56,7 +55,7 @@ SqlRow record_row(const Record& record, const Environment& environment, std::int
 /// identity, fingerprint, unit, name, metric, lower_is_better of each record of a run with one environment.
 std::vector<SqlRow> series_rows(const std::vector<Record>& records);
 
-/// Whether a stored row and its check match the content; ignores the check of schema 1.
+/// Ignores the check of schema 1.
 bool is_row(const SqlRow& stored, SqlRow expected);
 
 /// 1, 0, or -1 if unknown.

@@ -42,15 +42,15 @@ struct CollectiveHistory {
   std::vector<CollectiveEntry> calls;  ///< oldest first
 };
 
-/// The last collectives of a rank, in memory shared with its parent process, so that they survive the rank.
-/// Any thread may write; a call costs no system call, lock or allocation.
+/// The last collectives of a rank, in memory shared with its parent process to survive it. Any thread may
+/// write; a call costs no system call, lock or allocation.
 class CollectiveRing {
  public:
   static constexpr std::size_t kCalls = 64, kGroups = 16;
 
   /// Throws Error.
   static CollectiveRing create();
-  /// Opens the parent's ring from kVariable, or creates one without it. Throws Error if it is invalid.
+  /// From kVariable, or a new one without it. Throws Error if invalid.
   static CollectiveRing inherited();
   static constexpr const char* kVariable = "HEADROOM_COLLECTIVES_FD";
 
@@ -88,7 +88,7 @@ class CollectiveRing {
 using RankHistories = std::map<int, CollectiveHistory>;
 
 /// "ranks 0, 1 wait since 5.20 s in all_reduce 57 of 'world' (1024 f32); rank 2 did not arrive: its last was
-/// broadcast 56, completed 5.30 s ago". Empty if no rank waits.
+/// broadcast 56, completed 5.30 s ago"; may be empty.
 std::string waiting_text(const RankHistories& histories);
 
 /// Empty without collectives.

@@ -14,10 +14,10 @@
 
 namespace headroom {
 
-// Where the programs of a job's ranks connect. On one machine: a socket named by a hash of the job, in
-// /run/user/UID/headroom if systemd made /run/user/UID, else in /tmp/headroom-UID; independent of environment
-// variables, which ssh, srun, cron and containers change. /run/user/UID may come and go with a login, so
-// ranks try both. On several machines: MASTER_ADDR:MASTER_PORT, one port higher if torchrun listens there.
+// Where a job's ranks connect. On one machine: a socket named by a hash of the job, in /run/user/UID/headroom
+// if systemd made /run/user/UID, else in /tmp/headroom-UID; not by environment variables, which ssh, srun,
+// cron and containers change. /run/user/UID may come and go with a login, so ranks try both. On several
+// machines: MASTER_ADDR:MASTER_PORT, one port higher if torchrun listens there.
 
 /// Rank 0 listens at the first.
 std::vector<std::filesystem::path> rendezvous_sockets(const RankPlace& place);
@@ -28,8 +28,8 @@ std::string rendezvous_name(const RankPlace& place);
 class RendezvousListener {
  public:
   /// Replaces only a dead leader's socket. Connections break after `silence` of the other machine. Throws
-  /// Error if the place is taken, the folder is another user's or open to others, or several machines have no
-  /// address.
+  /// Error if the place is taken, the folder is another user's or open to others, or there is no address for
+  /// several machines.
   RendezvousListener(const RankPlace& place, std::chrono::milliseconds silence);
   ~RendezvousListener();
 
@@ -46,8 +46,8 @@ class RendezvousListener {
   std::chrono::milliseconds silence_;
 };
 
-/// Waits for rank 0. Nothing if `give_up` returns true. Throws Error if nobody listens until `deadline`, or,
-/// before sending a byte, if the listener on this machine is another user's.
+/// Nothing if `give_up` returns true. Throws Error if nobody listens until `deadline`, or, before sending a
+/// byte, if the listener on this machine is another user's.
 std::optional<Channel> connect_to_rendezvous(const RankPlace& place, const Deadline& deadline,
                                              std::chrono::milliseconds silence,
                                              const std::function<bool()>& give_up);

@@ -195,7 +195,7 @@ struct JsonMembers<Record::Metric> {
 };
 
 /// A boolean or number as such, a size as {"bytes": N}, text as text. Text that looks like a number or
-/// boolean is read as one, for schemas 1, 2 (numbers) and 1 to 4 (booleans), unless kTextAxes lists its axis.
+/// boolean becomes one, for schemas 1, 2 (numbers) and 1 to 4 (booleans), unless kTextAxes lists its axis.
 template <>
 struct JsonCodec<AxisValue> {
   static Json write(const AxisValue& axis) {
@@ -616,8 +616,7 @@ class FileReader {
     }
   }
 
-  /// Reserves for the whole file, from the `bytes` of the first records: doubling would hold most records
-  /// twice.
+  /// From the `bytes` of the first records: doubling would hold most records twice.
   void reserve_records(std::uint64_t bytes) {
     const std::size_t count = records_.size();
     if (count < kEnoughToGuess || count < records_.capacity() || stream_.size() <= stream_.offset()) return;

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-/// Records of one case, backend and runner; does not own them.
+/// Of one case, backend and runner; does not own them.
 struct CaseRow {
   const Record* latency = nullptr;
   const Record* headline = nullptr;  ///< the record to show; if none is marked, the only or last one
@@ -34,7 +34,7 @@ std::string case_text(const Record& record);
 /// Abridges very long texts.
 std::string shown_case_name(const Record& record);
 
-/// Properties in which records differ.
+/// In which records differ.
 struct CaseDifferences {
   bool runners = false, caches = false, threads = false, modes = false;
 
@@ -61,7 +61,7 @@ std::vector<MeasuredCase> measured_cases(const std::vector<Record>& records);
 std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
                                const std::function<std::string(const Record&)>& name);
 
-/// Adds how many cases failed, or that all were skipped, with the first reason.
+/// Or that all were skipped, with the first reason.
 void answer_unmeasured(View& view, const std::vector<MeasuredCase>& cases,
                        const std::function<std::string(const Record&)>& name);
 
@@ -70,8 +70,8 @@ using CaseKeys = std::vector<std::pair<std::string, std::function<std::string(co
 /// Column title and metric.
 using RankMetrics = std::vector<std::pair<std::string, std::string>>;
 
-/// A row per rank of each case with the first of `metrics`, a time: medians, and the sample count of the
-/// first. `records`: all of the run, for unambiguous names.
+/// A row per rank of each case with the first of `metrics`, a time: medians, and the first's sample count.
+/// `records`: all of the run, for unambiguous names.
 Table rank_table(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,
                  const std::string& title, const CaseKeys& keys, const RankMetrics& metrics);
 

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-/// A reason to distrust a result, or a remark on it, in display order.
+/// In display order.
 enum class CaseFlag : std::uint8_t {
   kWrong,
   kAboveLimit,
@@ -37,33 +37,31 @@ inline bool has_flag(const CaseFlags& flags, CaseFlag flag) {
 }
 
 CaseFlags case_flags(const Record& record);
-/// The flags of tables: those that may change what a row says. kWarmedUp does not, as the estimate leaves the
-/// warm-up out.
+/// The flags that may change what a row says. Not kWarmedUp, as the estimate leaves the warm-up out.
 CaseFlags doubts_of(const Record& record);
 
-/// Returns "US", or an empty text.
+/// "US", or empty.
 std::string flag_letters(const CaseFlags& flags);
-/// Returns lines "B  busy: other programs ...".
+/// "B busy: other programs ..." lines.
 std::vector<std::string> flag_meanings(const CaseFlags& flags);
 
 std::string flags_legend(const CaseFlags& flags);
-/// Returns "  in every row: ...".
+/// " in every row: ...".
 std::string all_rows_legend(const CaseFlags& flags);
 
-/// Makes the table of `headroom run`. Lines below a row give reasons of failure, errors of wrong results,
-/// error bounds of sums below f32, and Record::ratio.
+/// Of `headroom run`. Lines below a row: reasons of failure, errors of wrong results, error bounds of sums
+/// below f32, Record::ratio.
 Table run_table(const std::vector<Record>& records);
 
-/// Explains missing intervals, marks and GPU columns; may be empty.
+/// On missing intervals, marks and GPU columns; may be empty.
 std::string run_legend(const std::vector<Record>& records);
 
-/// Makes means by experiment, backend and dtype, as PyTorch's gpt-fast benchmark; only of headroom's
-/// experiments with several shapes.
+/// By experiment, backend and dtype, as PyTorch's gpt-fast benchmark; only of headroom's experiments with
+/// several shapes.
 Table mean_table(const std::vector<Record>& records);
 
-/// Returns a line for each case with several backends or runners:
-///   nearest the limit: gemv D=4096 bf16: native (88.1 % ±0.6), then onednn_packed: 1.312 x the time (1.297
-///   to 1.330)
+/// A line for each case with several backends or runners: nearest the limit: gemv D=4096 bf16: native (88.1 %
+/// ±0.6), then onednn_packed: 1.312 x the time (1.297 to 1.330)
 std::string nearest_limit_text(const std::vector<Record>& records);
 
 View run_view(const std::vector<Record>& records);

@@ -233,8 +233,8 @@ void require_metrics(const char* option, const std::vector<std::string>& metrics
   }
 }
 
-/// Selects by metric and case; without a metric, one for each case, backend and runner: the latency, else the
-/// headline, else the first.
+/// By metric and case; without a metric, per case, backend and runner the latency, else the headline, else
+/// the first.
 std::vector<Record> selected(std::vector<Record> records, const DiffOptions& options) {
   if (!options.filter.empty()) {
     const RegularExpression pattern(options.filter);
@@ -254,7 +254,7 @@ std::vector<Record> selected(std::vector<Record> records, const DiffOptions& opt
 
 /// Measures each suspected regression again and adopts the new verdict. `command`: a `headroom run` of both
 /// builds, interleaved; case, axes, backend, caches and --json are appended. Returns a sentence per case.
-/// Throws Error if it cannot start or yields no records of the case from two runners.
+/// Throws Error if it cannot start or lacks records of the case from two runners.
 std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, const JudgeRule& rule,
                                              const std::string& command) {
   std::vector<std::string> said;

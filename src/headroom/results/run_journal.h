@@ -13,20 +13,20 @@
 
 namespace headroom::cli {
 
-/// Journal of a running measurement in the user's state folder, for `headroom show @unfinished`. A failed
-/// write prints a warning once and stops it.
+/// In the user's state folder, for `headroom show @unfinished`. A failed write prints a warning once and
+/// stops it.
 class RunJournal {
  public:
   /// Writes nothing yet.
   void begin(const Environment& environment, std::vector<std::string> labels = {});
 
-  /// Call after each round of a group.
+  /// After each round of a group.
   void note(const GroupResult& so_far);
-  /// Sets the final records of the current group.
+  /// Of the current group.
   void finish_group(const std::vector<Record>& records);
   /// Adds a group that was measured before.
   void take_group(const std::string& title, const std::vector<Record>& records);
-  /// Sets all records so far, for commands with few, long rounds.
+  /// For commands with few, long rounds.
   void replace(const std::vector<Record>& records);
 
   /// Removes the journal once results are stored or shown.

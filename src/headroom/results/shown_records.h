@@ -11,11 +11,10 @@
 
 namespace headroom::cli {
 
-/// Returns the view of the instrument that made the records; several are stacked. Throws Error for an invalid
-/// run description.
+/// Of the instrument that made the records; several are stacked. Throws Error for an invalid run description.
 View shown_records(const std::vector<Record>& records);
 
-/// Judges the latencies of commands against the first of their group, by the margin in their environment.
+/// Against the first of their group, by the margin in their environment.
 std::vector<RoundComparison> judged_commands(const std::vector<Record>& records);
 
 struct InstrumentRecords {
@@ -37,8 +36,8 @@ struct ShownRun {
   std::string note{};  ///< which runs were joined
 };
 
-/// Splits files into runs that do not hide each other's results; a file with repeated cases has several.
-/// Joins many runs case by case, if their view is a table of cases. Files without a common case are one run.
+/// Splits files into runs that do not hide each other's results (repeated cases) and joins many runs case by
+/// case, if their view is a table of cases. Files without a common case are one run.
 std::vector<ShownRun> runs_to_show(std::vector<FileResults> files);
 
 }  // namespace headroom::cli

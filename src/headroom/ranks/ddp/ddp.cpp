@@ -37,7 +37,7 @@ struct DdpStepRecords : MeasuredCase {
   std::string label() const { return ddp_step_label(*first); }
 };
 
-/// Steps of a model at one bucket size, after the shared step without DDP.
+/// Of a model at one bucket size, after the shared step without DDP.
 struct DdpSeries {
   std::string model, batch_size, image_size, bucket, runner;
   std::vector<DdpStepRecords> steps;
@@ -85,7 +85,7 @@ std::string trace_folder(const DdpSweep& sweep, const std::string& model, std::i
 
 constexpr double kMebibyte = 1 << 20;
 
-/// Returns MiB, with the fewest digits that give the same bytes.
+/// MiB, with the fewest digits that give the same bytes.
 std::string bucket_mebibytes(std::int64_t bytes) {
   constexpr int kAllDigits = 17;
   std::string text;

@@ -116,8 +116,7 @@ std::string python_padded(std::string_view text, std::size_t width, bool on_left
   return on_left ? padding + std::string(text) : std::string(text) + padding;
 }
 
-/// numpy.percentile to the last bit: interpolates from the nearer end; NaN if any value is. Reorders
-/// `values`.
+/// numpy.percentile to the last bit: interpolates from the nearer end; NaN if any value is. Reorders.
 double percentile(std::span<double> values, int percentile) {
   if (std::ranges::any_of(values, [](double value) { return std::isnan(value); }))
     return std::numeric_limits<double>::quiet_NaN();

@@ -21,7 +21,7 @@
 namespace headroom {
 namespace {
 
-/// Key in a runner's extra_info for Environment::fingerprint.
+/// In a runner's extra_info, for Environment::fingerprint.
 inline constexpr const char* kFingerprintKey = "fingerprint";
 
 /// gpt-fast writes numeric strings.
@@ -62,7 +62,7 @@ void read_benchmark(const Json& object, const std::string& where, Record& record
   record.benchmark.extra_info = std::move(extra);
 }
 
-/// Takes axes from benchmark.extra_info: all entries, or in our own rows those listed, in order.
+/// From benchmark.extra_info: all entries, or in our rows those listed, in order.
 void take_axes(const std::string& where, bool is_ours, Record& record) {
   constexpr std::string_view kPrefix = "axis_";  // of an axis whose name was taken
   StringMap& extra = record.benchmark.extra_info;
@@ -220,8 +220,8 @@ struct Scale {
   std::string unit;
 };
 
-/// Uses one small unit for all times, as the dashboard keeps two decimals. A name such as
-/// "compilation_time(s)" fixes its unit.
+/// One small unit for all times, as the dashboard keeps two decimals. A name such as "compilation_time(s)"
+/// fixes it.
 Scale scale_of(const Record::Metric& metric) {
   constexpr std::array<std::pair<const char*, double>, 5> kTimes{
       {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1}}};
@@ -237,7 +237,7 @@ std::string text_of(double value) {
   return dump_json(Json(value));
 }
 
-/// Returns "[[1.5,1.25],[1.5]]", by process.
+/// "[[1.5,1.25],[1.5]]", by process.
 std::string samples_text(const Record& record, double factor) {
   Json all = Json::array();
   for (const ProcessSamples& process : record.samples) {
@@ -248,7 +248,7 @@ std::string samples_text(const Record& record, double factor) {
   return dump_json(all);
 }
 
-/// Returns "[1,0]", by process; empty if all are 0.
+/// "[1,0]", by process; empty if all are 0.
 std::string warmup_text(const Record& record) {
   Json all = Json::array();
   bool any = false;
@@ -303,8 +303,8 @@ Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
           {"extra_info", extra}};
 }
 
-/// Omits unknown fields: the uploader fills in absent ones but never overwrites ours. GPU results name the
-/// GPU as the machine, as in PyTorch's uploads.
+/// Omits unknown fields: the uploader fills in only absent ones. GPU results name the GPU as the machine, as
+/// in PyTorch's uploads.
 void add_upload_fields(const Environment& environment, const std::string& device, Json& json) {
   json["timestamp"] = environment.timestamp;
   json["schema_version"] = "v3";
@@ -380,11 +380,11 @@ std::vector<Record> records_from_oss_v3(std::string_view text, const std::string
   return records;
 }
 
-/// PyTorch OSS benchmark database, schema v3: a JSON list, one object a line, of measured cases only.
+/// PyTorch OSS benchmark database, schema v3: a JSON list, an object per line, of measured cases only.
 ///
-/// The dashboard shows floor(mean(benchmark_values), 2) of Float32 numbers. So benchmark_values holds one
-/// robust value, times are in nanoseconds unless the metric's name fixes the unit, and the rest is in strings
-/// of metric.extra_info.
+/// The dashboard shows floor(mean(benchmark_values), 2) of Float32 numbers. So benchmark_values has one
+/// robust value, times are in nanoseconds unless the metric's name fixes the unit, and the rest is strings in
+/// metric.extra_info.
 Format oss_v3_format() {
   return {.name = "oss-v3",
           .summary = "for the PyTorch OSS benchmark database (schema v3)",
