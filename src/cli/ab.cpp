@@ -309,7 +309,7 @@ Arguments join_shell_option(const Arguments& arguments) {
   return joined;
 }
 
-/// By the step of -D, or 1.
+/// Takes the step of -D, or 1.
 Arguments complete_steps(const Arguments& arguments) {
   const auto is_scan = [](const std::string& word) { return word == "-P" || word == "--parameter-scan"; };
   if (std::ranges::none_of(arguments, is_scan)) return arguments;
@@ -495,7 +495,7 @@ std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTex
   return words;
 }
 
-/// Before anything runs, unless --setup or --prepare may create it.
+/// Checks before anything runs, unless --setup or --prepare may create it.
 void require_program(const PlannedCommand& command) {
   if (!command.setup.empty() || !command.prepare.empty()) return;
   const std::string& program = command.spec.arguments.front();
@@ -505,7 +505,7 @@ void require_program(const PlannedCommand& command) {
                           is_path ? "" : " in PATH; shell built-ins need --shell"));
 }
 
-/// Before anything runs, unless --setup or --prepare may create it.
+/// Checks before anything runs, unless --setup or --prepare may create it.
 void require_input(const PlannedCommand& command) {
   if (command.spec.input.empty() || !command.setup.empty() || !command.prepare.empty()) return;
   const std::string input = command.spec.input.string();

@@ -47,7 +47,6 @@ void add_min_magnitude(OptionTable& table, std::string& share) {
       .type_name("SHARE");
 }
 
-/// By environment.
 std::vector<std::vector<Record>> runs_of(std::vector<Record> records) {
   std::vector<std::vector<Record>> runs;
   for (Record& record : records) {
@@ -77,7 +76,7 @@ void change_environment(std::vector<Record>& run, const std::function<void(Envir
   for (Record& record : run) record.environment = shared;
 }
 
-/// A file, or each file with results in a folder; warns of the others.
+/// Reads a file, or each file with results in a folder; warns of the others.
 std::vector<FileResults> results_of(const std::string& operand, const std::string& from) {
   std::error_code error;
   if (!std::filesystem::is_directory(operand, error)) return {results_of_file(operand, from)};
@@ -101,7 +100,7 @@ void append_runs(FileResults file, const std::string& machine, std::vector<std::
   }
 }
 
-/// In seconds.
+/// Returns seconds.
 std::uint64_t parse_age(const std::string& text) {
   const std::optional<double> number =
       text.empty() ? std::nullopt : to_number(std::string_view(text).substr(0, text.size() - 1));
@@ -233,7 +232,7 @@ std::vector<SeriesAnalysis> analyse_all(Store& store, const std::vector<StoredSe
   return analyses;
 }
 
-/// For --fail-on-regression, printed to `stream`.
+/// Answers --fail-on-regression on `stream`.
 ExitCode answer(const std::vector<SeriesAnalysis>& analyses, const HistoryOptions& options,
                 std::FILE* stream) {
   if (!options.newest) return ExitCode::kSuccess;

@@ -112,7 +112,7 @@ constexpr const char* kEnter = "\033[?1049h\033[?25l";
 constexpr const char* kLeave = "\033[?25h\033[?1049l";
 constexpr const char* kClear = "\033[H\033[J";
 
-/// In the C library's order of variables.
+/// Reads the variables in the C library's order.
 bool has_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -339,7 +339,7 @@ std::vector<std::string> append_utilization(std::vector<Record>& records) {
   return problems;
 }
 
-/// In tuning/FINGERPRINT.json of the user's cache folder; they depend on HEADROOM_ISA.
+/// Kept in tuning/FINGERPRINT.json of the user's cache folder; choices depend on HEADROOM_ISA.
 class TunedVariants final : public TuningStore {
  public:
   /// `anew`: ignore stored choices.
@@ -539,7 +539,7 @@ void report_missing_limits(const SessionRequest& request) {
   for (const std::string& sentence : missing_limits_of(runners)) print_sentence(sentence);
 }
 
-/// Only each experiment's first is compared.
+/// Only the first of each experiment is compared.
 void report_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
                               const std::vector<RunnerOffer>& offers) {
   if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
@@ -661,7 +661,7 @@ class RunMeasurement final : public Measurement {
     session.run(groups, *progress, complete);
   }
 
-  /// And adds their records.
+  /// Moves groups that the killed run finished from `groups` to the records.
   void take_finished(std::vector<Group>& groups, const std::shared_ptr<const Environment>& environment) {
     for (const FinishedGroup& finished : before_->finished) {
       const auto group = std::ranges::find(groups, finished.title, &Group::title);

@@ -17,7 +17,7 @@
 
 namespace headroom::cli {
 
-/// Of `headroom COMMAND ARGUMENTS`, with the options that decide on its samples.
+/// Environment of `headroom COMMAND ARGUMENTS`, with the options that decide on its samples.
 Environment measuring_environment(const std::string& command, const Arguments& arguments, std::uint64_t seed,
                                   double max_time_ns, std::optional<double> precision = std::nullopt);
 
@@ -30,8 +30,8 @@ struct StopOptions {
 /// Overrides `rule` by the given options. Throws Error.
 StopRule override_stop_rule(StopRule rule, const StopOptions& given);
 
-/// From this time on --max-time limits the whole run; shorter times each group's sampling, as starting
-/// programs takes seconds.
+/// A longer --max-time limits the whole run; shorter ones each group's sampling, as starting programs takes
+/// seconds.
 inline constexpr double kMinRunTimeNs = 5e9;
 
 /// Follows the first half of the help of --max-time.

@@ -23,7 +23,7 @@ struct RankStart {
   std::optional<RankPlace> place;  ///< from a launcher; empty: start the ranks here
   int ranks = 1;
   std::uint16_t port = 0;  ///< where they meet; 0: any
-  /// Each a separate job; "pytorch" is Python with PyTorch.
+  /// Programs, each a separate job; "pytorch" is Python with PyTorch.
   std::vector<std::string> runners;
   int threads = 1;                            ///< of an operator in each rank
   std::string arguments;                      ///< must be equal for all ranks of a launcher
@@ -44,7 +44,7 @@ void resolve_rank_programs(RankStart& start, const std::string& command);
 RankGroup start_ranks(const RankStart& start, const std::string& runner,
                       const std::function<bool()>& give_up);
 
-/// A rank other than 0 under a launcher. Prints nothing unless it fails without a leader.
+/// Runs a rank other than 0 under a launcher. Prints nothing unless it fails without a leader.
 ExitCode follow(const RankStart& start);
 
 struct RankOptions {
@@ -82,10 +82,10 @@ RankTimeouts rank_timeouts(const std::string& timeout);
 RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankTimeouts timeouts,
                            const std::string& backend = "gloo");
 
-/// Without runners started for limits.
+/// Leaves out runners started for limits.
 std::vector<RunnerOffer> rank_offers(const Session& session);
 
-/// Named `prefix` ("ddp.") and more; `kind` is for messages ("model").
+/// Experiments named `prefix` ("ddp.") and more; `kind` is for messages ("model").
 class RankExperiments {
  public:
   RankExperiments(const RunnerOffer& ranks, std::string_view prefix, const char* kind);
@@ -100,7 +100,7 @@ class RankExperiments {
   std::string kind_;
 };
 
-/// Per runner. Throws Error if one lacks the experiment.
+/// One case per runner. Throws Error if one lacks the experiment.
 std::vector<PlannedCase> cases_of(const std::string& experiment, const AxisTexts& point,
                                   const std::string& backend, const SessionRequest& request,
                                   const std::vector<RunnerOffer>& offers);

@@ -65,7 +65,7 @@ std::string model_argument(const std::string& model) {
   return fs::absolute(model).string();
 }
 
-/// With commas and white space: "1,15,27".
+/// Accepts commas and white space: "1,15,27".
 std::string token_argument(const std::string& tokens) {
   const bool is_list = !tokens.empty() && is_digit(tokens.front());
   std::string text = is_list ? tokens : read_file(tokens);
@@ -158,7 +158,7 @@ std::vector<AxisRequest> axis_requests(const ModelOptions& options) {
   return requests;
 }
 
-/// Full path and token ids. Throws Error for a missing file or invalid ids.
+/// Returns full path and token ids. Throws Error for a missing file or invalid ids.
 std::vector<std::string> runner_arguments(const ModelOptions& options) {
   if (options.model.empty()) {
     if (!options.tokens.empty()) throw Error("--tokens needs a model: give --model FILE");
@@ -202,7 +202,7 @@ void declare_module_options(OptionTable& table, ModuleOptions& options) {
       .repeated();
 }
 
-/// Full paths. Throws Error for a missing file, an invalid input, or inputs without a module.
+/// Returns full paths. Throws Error for a missing file, an invalid input, or inputs without a module.
 std::vector<std::string> runner_arguments(const ModuleOptions& options) {
   if (options.modules.empty() && !options.inputs.empty()) {
     throw Error("--input needs a module: give --module FILE");
@@ -239,7 +239,7 @@ void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
       .repeated();
 }
 
-/// To the requested backends, "native" if none. Throws Error for an invalid peer or missing file.
+/// Adds to the requested backends, "native" if none. Throws Error for an invalid peer or missing file.
 void select_peers(const std::vector<std::string>& peers, Selection& selection) {
   if (peers.empty()) return;
   if (selection.backends.empty()) selection.backends.emplace_back("native");
@@ -591,7 +591,7 @@ std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
   return paths;
 }
 
-/// The launcher's, or with as many ranks as the axes "ranks" and "mesh" need. Throws like
+/// Job of the launcher, or with as many ranks as the axes "ranks" and "mesh" need. Throws like
 /// resolve_rank_programs().
 RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
                        std::vector<std::string> runners, int threads) {
@@ -643,7 +643,8 @@ bool is_axis_word(const std::string& word) {
   return end != word.begin() && end != word.end() && *end == '=';
 }
 
-/// Of "gemv,layer_norm" and "gemv D=1024"; else the word, as names of experiments may have any letter.
+/// Splits "gemv,layer_norm" and "gemv D=1024"; else returns the word, as names of experiments may have any
+/// letter.
 std::vector<std::string> words_within(const std::string& word) {
   std::vector<std::string> parts = split(word, ' ');
   if (parts.size() > 1 && std::all_of(parts.begin() + 1, parts.end(), is_axis_word)) return parts;

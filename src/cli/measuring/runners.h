@@ -12,7 +12,7 @@ namespace headroom::cli {
 /// Empty if missing.
 std::string find_native_runner();
 
-/// For the devices of `runners`: headroom-native and, for CUDA, headroom-cuda, if present.
+/// Returns headroom-native and, for CUDA devices, headroom-cuda, if present.
 std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners);
 
 /// A sentence for each runner that limit_runners_of() did not find.
@@ -39,7 +39,7 @@ std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& bac
 /// without a Python.
 std::string find_python();
 
-/// In one of our modules; `environment` is added to ours.
+/// Program in one of our modules; `environment` is added to ours.
 struct PythonProgram {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string>> environment;

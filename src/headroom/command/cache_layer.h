@@ -86,9 +86,9 @@ class SetAsideFolder {
   const std::filesystem::path& folder() const { return folder_; }
   const std::filesystem::path& aside() const { return aside_; }
   void empty_again();
-  /// By a new empty one. Throws Error.
+  /// Makes a new empty one. Throws Error.
   void replace_stand_in();
-  /// Removes the new one. Throws Error.
+  /// Removes the new stand-in. Throws Error.
   void restore_stand_in();
   /// Throws Error with the original's location on failure.
   void put_back();
@@ -106,10 +106,11 @@ class SetAsideFolder {
   unsigned mode_ = 0755;
 };
 
-/// For killed programs; newer content gets another name. Returns a sentence per folder. Throws Error.
+/// Restores folders of killed programs; newer content gets another name. Returns a sentence per folder.
+/// Throws Error.
 std::vector<std::string> recover_set_aside(const std::filesystem::path& journal);
 
-/// Of a page cache: files with cached pages, and these pages.
+/// For a page cache: files with cached pages, and these pages.
 struct LayerContent {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;

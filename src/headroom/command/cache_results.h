@@ -25,10 +25,10 @@ struct CacheEstimate {
 /// Student's t, as order statistics do not reach far enough. Throws std::invalid_argument if empty.
 CacheEstimate estimate_of(std::span<const double> values);
 
-/// Of each pair, inverted if higher is better. Nothing without a pair of positive values.
+/// Median over pairs, inverted if higher is better. Nothing without a pair of positive values.
 std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction);
 
-/// The first over the second; 1 if stable.
+/// The first warm run over the second; 1 if stable.
 std::optional<CacheEstimate> warm_run_ratio(const ModelRun& model, Direction direction);
 
 /// The slow-down without `part` (index in CacheRun::parts) against CachePair::part_baseline().
@@ -69,7 +69,7 @@ std::vector<double> warm_values(const ModelRun& model);
 std::vector<Record> cache_records(const CacheRequest& request, const CacheRun& run,
                                   const std::shared_ptr<const Environment>& environment);
 
-/// As PyTorch's cachebench.py: cold, warm, speed-up in percent per complete model; may be empty.
+/// Writes PyTorch's cachebench.py format: cold, warm, speed-up in percent per complete model; may be empty.
 std::string cachebench_json(const CacheRequest& request, const CacheRun& run);
 
 /// "Cold compile time (s)".

@@ -23,7 +23,7 @@ struct CacheRequest {
   Placeholders places;
   std::size_t repeat = 1;  ///< pairs per model
   bool warm_twice = false;
-  /// One run per non-empty cache without it, in random order with the second warm run.
+  /// Adds runs with only one non-empty cache removed, in random order with the second warm run.
   bool each_layer = false;
   std::uint64_t seed = 1;
   std::filesystem::path journal;  ///< folder for notes on folders set aside
@@ -45,7 +45,7 @@ struct PartRun {
   std::optional<double> value;  ///< in the metric's unit; nothing if the cache was empty
 };
 
-/// In the metric's unit.
+/// Cold and warm runs, in the metric's unit.
 struct CachePair {
   std::uint32_t round = 0;
   double cold = 0, warm = 0;
@@ -82,7 +82,7 @@ struct CacheStep {
 
 struct CacheObserver {
   std::function<void(const CacheStep&)> on_step;
-  /// Also after each failed model.
+  /// Called after each pair and each failed model.
   std::function<void(const CacheRun&)> on_progress;
 };
 

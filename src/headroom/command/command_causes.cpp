@@ -34,7 +34,7 @@ constexpr const char* kSampleRate = "4999";
 constexpr char kSeparator = '\t';
 constexpr std::size_t kMaxReportBytes = std::size_t{16} << 20U;
 
-/// For the programs that this thread starts.
+/// Switches off address randomisation for programs that this thread starts.
 class FixedAddresses {
  public:
   FixedAddresses() : before_(::personality(kQuery)) {
@@ -103,8 +103,8 @@ struct CallgrindRun {
   std::string trouble;  ///< instead of costs
 };
 
-/// Of a process, in order: "out.4711.1", ..., "out.4711". Without those before its exec, and those that a
-/// fork copied from its parent.
+/// Parts of a process, in order: "out.4711.1", ..., "out.4711". Leaves out those before its exec, and those
+/// that a fork copied from its parent.
 std::vector<std::string> parts_of(const fs::path& folder, const std::string& process, bool is_started) {
   std::vector<std::string> parts;
   for (int part = 1; fs::exists(folder / fmt::format("out.{}.{}", process, part)); ++part)
@@ -173,7 +173,7 @@ std::string perf_absence(const fs::path& folder) {
   return "perf cannot sample here: " + (line == result.error_lines.end() ? result.failure() : *line);
 }
 
-/// Of a round. Returns the event, such as "cpu-clock:ppp".
+/// Adds a round's data. Returns the event, such as "cpu-clock:ppp".
 std::string add_perf(const fs::path& file, FunctionCosts& costs) {
   CommandSpec spec;
   spec.arguments = {"perf",

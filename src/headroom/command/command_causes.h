@@ -40,14 +40,14 @@ void count_by_callgrind(std::vector<Record>& records, const std::vector<PlannedC
 void sample_by_perf(std::vector<Record>& records, const std::vector<PlannedCommand>& group,
                     std::span<const std::size_t> others, const RunAgain& run);
 
-/// Of the same command; nullptr if absent. `latency` is an element of `records`.
+/// Finds another record of the command; nullptr if absent. `latency` is an element of `records`.
 const Record* metric_of(std::span<const Record> records, const Record& latency, std::string_view metric);
 
-/// From one call; nothing for different sources. For callgrind a 95 % prediction interval from both counts of
-/// the baseline: a point if the program is deterministic.
+/// Compares counts of one call; nothing for different sources. For callgrind a 95 % prediction interval from
+/// both counts of the baseline: a point if the program is deterministic.
 std::optional<RatioEstimate> count_ratio(const Record& baseline, const Record& test);
 
-/// As round_gate_result(), by instructions; kError if uncounted.
+/// Answers as round_gate_result(), by instructions; kError if uncounted.
 GateResult count_gate_result(std::span<const Record> records, std::span<const RoundComparison> judged,
                              double margin);
 

@@ -58,7 +58,7 @@ struct CommandRoundSettings {
   StopRule stop;
   /// Above 0 without an explicit goal: sampling decides each command against the first.
   double margin = 0;
-  /// Only decide whether a command is slower than the first by more than `margin`.
+  /// Decide only whether a command is slower than the first by more than `margin`, then end.
   bool is_gate = false;
   std::size_t min_rounds = 6;  ///< also after the time cap; doubled if warm-up leaves too few for an interval
   bool exact_rounds = false;   ///< max_samples is a goal, not a cap

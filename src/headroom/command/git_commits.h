@@ -16,7 +16,7 @@ struct GitCommit {
   std::string short_sha() const { return sha.substr(0, 10); }
 };
 
-/// Each built in a separate tree under user_cache_folder(). Never touches the user's tree, index and
+/// Builds each commit in a separate tree under user_cache_folder(). Never touches the user's tree, index and
 /// references.
 class GitCommits {
  public:

@@ -84,7 +84,8 @@ class ChildCounters {
 
   /// Call before each start of a program.
   void start();
-  /// After the program's end. Nothing for uncounted events; multiplexed counts are scaled to the whole time.
+  /// Call after the program's end. Nothing for uncounted events; multiplexed counts are scaled to the whole
+  /// time.
   std::vector<std::optional<double>> stop();
 
  private:
@@ -136,7 +137,7 @@ struct MetricDocument {
   bool is_cut = false;  ///< truncated
 };
 
-/// Finite and non-negative; else throws Error with the text found.
+/// Returns a finite, non-negative number; else throws Error with the text found.
 double read_metric(const MetricSource& source, const CommandResult& result, const MetricDocument& document);
 
 }  // namespace headroom

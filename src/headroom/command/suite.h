@@ -51,10 +51,10 @@ struct Suite {
   } needs;
 };
 
-/// Named by the stem of `source`. Throws Error with line and column.
+/// The name is the stem of `source`. Throws Error with line and column.
 Suite parse_suite(std::string_view text, const std::string& source, const std::filesystem::path& here);
 
-/// For every option. Throws Error for an unknown option or value.
+/// Completes the options. Throws Error for an unknown option or value.
 OptionValues option_values(const Suite& suite, const OptionValues& asked);
 
 /// Built-in names, layer.NAME included.
@@ -65,8 +65,8 @@ std::vector<std::string> command_of(const Suite& suite, const OptionValues& chos
 
 bool mentions_placeholder(const Suite& suite, std::string_view name);
 
-/// All that this machine lacks, a phrase each. The check command may take a minute. `values` has python,
-/// here, bin, and suite_dir if known.
+/// Returns all that this machine lacks, a phrase each. The check command may take a minute. `values` has
+/// python, here, bin, and suite_dir if known.
 std::vector<std::string> lacking_for(const Suite& suite, const Placeholders& values);
 
 struct ShippedSuite {

@@ -32,7 +32,7 @@ struct ModeComparison {
   bool in_stretches() const { return baseline.in_stretches || test.in_stretches; }
 };
 
-/// The modes match and each ratio has an interval.
+/// Whether the modes match and each ratio has an interval.
 bool all_bounded(const ModeComparison& comparison);
 
 /// Modes of two separate runs, for intervals at any confidence.
@@ -79,11 +79,12 @@ struct PairedSeries {
   std::vector<std::size_t> group_sizes;
 };
 
-/// Equal rounds are paired: same environment object or session; without sessions, same machine, second and
+/// Whether equal rounds are paired: same environment object or session; without sessions, same machine,
+/// second and command line.
 /// command line.
 bool same_session(const Record& a, const Record& b);
 
-/// After warm-up, with `a` times `factor`. Nothing if the sessions differ or share no round.
+/// Pairs after warm-up, with `a` times `factor`. Nothing if the sessions differ or share no round.
 std::optional<PairedSeries> paired_series(const Record& a, const Record& b, double factor = 1);
 
 enum class Estimator {
@@ -96,7 +97,7 @@ enum class Estimator {
 
 const char* to_string(Estimator estimator);
 
-/// From earlier runs, `headroom run --calibrate-noise`, or the user.
+/// Spread from earlier runs, `headroom run --calibrate-noise`, or the user.
 struct RunKnowledge {
   std::optional<RunSpread> values;     ///< of the metric
   std::optional<RunSpread> fractions;  ///< of the share of the limit

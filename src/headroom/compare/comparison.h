@@ -51,7 +51,7 @@ struct TailVerdict {
   Verdict verdict = Verdict::kNotCompared;
 };
 
-/// Does not own the records.
+/// A case measured twice; does not own the records.
 struct Comparison {
   const Record* baseline = nullptr;
   const Record* test = nullptr;
@@ -87,7 +87,7 @@ struct Comparison {
 /// disturbance_reasons().
 Comparison compare_records(const Record& baseline, const Record& test, const RunKnowledge& known = {});
 
-/// Separate runs with unknown spread.
+/// Whether the runs are separate with unknown spread.
 bool lacks_run_spread(const Comparison& comparison);
 
 bool is_change(Verdict verdict);
@@ -95,7 +95,7 @@ bool is_change(Verdict verdict);
 /// Empty for other verdicts.
 std::string undecided_reason(const Comparison& comparison);
 
-/// Inverted if needed: more than 1 is worse.
+/// Inverts the ratio if needed: more than 1 is worse.
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);
 
 /// Geometric mean of worsening() over metrics of known direction.

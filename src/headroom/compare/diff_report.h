@@ -21,7 +21,7 @@ struct DiffTest {
   std::vector<const Record*> only_baseline, only_test;
 };
 
-/// Of `headroom diff`; does not own the records.
+/// Does not own the records.
 struct DiffReport {
   std::string baseline;
   std::vector<DiffTest> tests;
@@ -32,7 +32,7 @@ struct DiffReport {
   std::optional<GateResult> gate;
 };
 
-/// By case and metric, with remarks below.
+/// Rows by case and metric, with remarks below.
 Table diff_table(const DiffReport& report);
 
 Table percentile_table(const DiffReport& report);
@@ -45,7 +45,7 @@ void answer_diff(View& view, const DiffReport& report);
 
 std::string diff_summary(const DiffReport& report);
 
-/// With what differs between cases: backend, device, candidate.
+/// Names with the differences between cases: backend, device, candidate.
 std::vector<std::string> compared_names(const DiffReport& report);
 
 /// JSON, one comparison per line, in pieces because there may be many:

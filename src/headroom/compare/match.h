@@ -27,9 +27,9 @@ struct Matches {
   std::vector<const Record*> only_baseline, only_test;
 };
 
-/// By identity(), never by position. The runner counts only if one side has several (two builds measured
-/// together). Records of other tools match by common fields, if unambiguous; between two files of one tool,
-/// an axis missing on one side must have the value shared by that file, or a neutral one.
+/// Matches by identity(), never by position. The runner counts only if one side has several (two builds
+/// measured together). Records of other tools match by common fields, if unambiguous; between two files of
+/// one tool, an axis missing on one side must have the value shared by that file, or a neutral one.
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test);
 
 }  // namespace headroom

@@ -106,9 +106,9 @@ std::size_t fewest_rounds(std::size_t comparisons);
 
 /// A gate's answer on one case; kOpen: inconclusive, or not compared.
 enum class GateOutcome { kPassed, kRegressed, kFailed, kOpen };
-/// As in gate_result(). A metric of unknown direction passes.
+/// Counts as in gate_result(). A metric of unknown direction passes.
 GateOutcome gate_outcome(const Comparison& judged);
-/// As in round_gate_result(): passes without a regression.
+/// Counts as in round_gate_result(): passes without a regression.
 GateOutcome gate_outcome(const RoundComparison& judged);
 
 struct GateResult {
@@ -118,8 +118,8 @@ struct GateResult {
   std::string sentence;
 };
 
-/// For rounds judged by judge_rounds() with the gate's margin: kFailure if one is slower by more than the
-/// margin or failed, kInconclusive if one may be, kError without a comparison.
+/// Answers for rounds judged with the gate's margin: kFailure if one is slower by more than the margin or
+/// failed, kInconclusive if one may be, kError without a comparison.
 GateResult round_gate_result(std::span<const RoundComparison> judged);
 
 /// kFailure if a case regressed, or failed after a measured baseline; kError if nothing could be compared;

@@ -48,7 +48,7 @@ class Database {
     execute(sql, parameters, [](const SqlRow&) {});
   }
 
-  /// Of a statement that yields one whole number.
+  /// Returns the one whole number that a statement yields.
   std::int64_t number(const std::string& sql);
 
   virtual void begin(Transaction transaction) = 0;
@@ -58,17 +58,17 @@ class Database {
 
   /// Frees the space of deleted rows.
   virtual void compact() = 0;
-  /// A sentence for each problem of the database.
+  /// Returns a sentence for each problem of the database.
   virtual std::vector<std::string> problems() { return {}; }
   virtual void rebuild_indexes() {}
-  /// For databases with a place outside the tables.
+  /// Stores it outside the tables too, where the database can.
   virtual void mark_schema(std::int64_t) {}
-  /// A copy in the same folder; empty if the database is not a file.
+  /// Returns the copy, in the same folder; empty if the database is not a file.
   virtual std::string make_backup() { return {}; }
-  /// For messages, without any password.
+  /// Name for messages, without any password.
   virtual const std::string& name() const = 0;
 
-  /// An older one is read-only.
+  /// Older schemas are read-only.
   std::int64_t schema() const { return schema_; }
   void set_schema(std::int64_t version) { schema_ = version; }
 
@@ -104,13 +104,13 @@ struct SqlDialect {
   const char* blob;
 };
 
-/// Create the tables and store the schema version.
+/// Returns statements that create the tables and store the version.
 std::vector<std::string> schema_statements(const SqlDialect& dialect, std::int64_t version = kStoreSchema);
 
-/// To the definitions of a new database.
+/// Upgrades to the definitions of a new database.
 void migrate(Database& database);
 
-/// For a table, view, trigger or similar (`what`) that headroom did not create.
+/// `what`: a table, view, trigger or similar that headroom did not create.
 [[noreturn]] void refuse_strange_schema(const std::string& database, const std::string& what);
 
 /// Throws Error for an unknown version.
@@ -118,14 +118,14 @@ void require_known_schema(std::int64_t version, const std::string& database);
 
 [[noreturn]] void refuse_foreign_database(const std::string& database, const std::string& contents_text);
 
-/// A history in a file. Runs no trigger, view or function stored in it. Creates a missing or empty one unless
+/// Opens a file. Runs no trigger, view or function stored in it. Creates a missing or empty one unless
 /// read-only; refuses other content or a newer history without changing a byte. Commits survive a kill and a
 /// power failure. Writers wait for each other, readers never.
 std::unique_ptr<Database> open_sqlite(const std::filesystem::path& path, StoreAccess access,
                                       const StoreWaiting& waiting = {});
 
-/// The schema `headroom` of a PostgreSQL database; `url` as in libpq. Creates a missing one unless read-only.
-/// Refuses a foreign or newer one.
+/// Opens the schema `headroom` of a PostgreSQL database; `url` as in libpq. Creates a missing one unless
+/// read-only. Refuses a foreign or newer one.
 std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access,
                                           const StoreWaiting& waiting = {});
 

@@ -232,7 +232,7 @@ class PostgresqlDatabase final : public Database {
   const std::string& name() const override { return name_; }
 
  private:
-  /// For at most patience_; a handled signal (Ctrl-C) ends the wait. Throws Error; the connection is then
+  /// Waits at most patience_; a handled signal (Ctrl-C) ends the wait. Throws Error; the connection is then
   /// unusable.
   void await(short events) {
     pollfd file{pq_.socket(connection_), events, 0};
@@ -287,7 +287,7 @@ class PostgresqlDatabase final : public Database {
     throw Error(without_trailing_newline(pq_.error_message(connection_)));
   }
 
-  /// With explicit types, as the database would guess some wrong; NULL fits any.
+  /// Has explicit types, as the database would guess some wrong; NULL fits any.
   const std::string& prepared(const std::string& sql, const Parameters& parameters) {
     std::string key = sql;
     for (int i = 0; i < parameters.count(); ++i) key += fmt::format(" {}", parameters.types()[i]);

@@ -37,8 +37,8 @@ struct SeriesAnalysis {
   std::optional<ChangePoint> suspected;
 };
 
-/// Changes of at least `least`, a share of the level before. Calls `environment_of` only for runs next to
-/// changes; it may be empty.
+/// Finds changes of at least `least`, a share of the level before. Calls `environment_of` only for runs next
+/// to changes; it may be empty.
 SeriesAnalysis series_analysis(StoredSeries series, std::vector<StoredValue> values,
                                const std::function<Environment(std::int64_t)>& environment_of,
                                double least = 0);
@@ -68,7 +68,7 @@ std::string last_change_text(const SeriesAnalysis& analysis, const LastChange& c
 /// "2 of 14 series changed: gemv D=64 native cpu 2t latency at @21, +10.0 % (+9.6 .. +10.4) worse; ...".
 std::string changes_sentence(std::span<const SeriesAnalysis> analyses);
 
-/// Of `headroom history gate`.
+/// Answer of `headroom history gate`.
 struct RegressionAnswer {
   ExitCode exit = ExitCode::kSuccess;
   std::string sentence;
@@ -86,7 +86,7 @@ bool is_of_trace(const StoredSeries& series);
 Table runs_table(const std::vector<StoredRun>& runs, const std::map<std::int64_t, std::size_t>& cases = {});
 Json runs_json(const std::vector<StoredRun>& runs);
 
-/// With each latest value and the one before.
+/// Shows each latest value and the one before.
 Table series_table(std::span<const SeriesAnalysis> analyses);
 Json series_list_json(std::span<const SeriesAnalysis> analyses);
 
@@ -94,7 +94,7 @@ Json series_list_json(std::span<const SeriesAnalysis> analyses);
 std::string format_utc(std::uint64_t seconds);
 
 View series_view(const SeriesAnalysis& analysis);
-/// Whether the series changed, and whether it may have changed just now.
+/// Says whether the series changed, and whether it may have changed just now.
 std::vector<std::string> series_answers(const SeriesAnalysis& analysis);
 Json series_json(const SeriesAnalysis& analysis);
 

@@ -57,7 +57,7 @@ class SqliteConnection final : public Database {
   /// SQLite's extended code of the last failure.
   int code() const { return sqlite3_extended_errcode(handle_); }
 
-  /// Before retry `tries` while another process holds the file; false when it is time to give up.
+  /// Sleeps before retry `tries` while another process holds the file; false: give up.
   bool wait_a_moment(int tries);
 
  private:
@@ -173,7 +173,7 @@ struct FileHeader {
   std::uint32_t user_version = 0;
 };
 
-/// SQLite's file format, section 1.3. Without SQLite, which may change a foreign file by opening it (it
+/// Reads SQLite's file format (section 1.3) without SQLite, which may change a foreign file by opening it (it
 /// replays a leftover log).
 FileHeader read_header(const fs::path& path) {
   std::array<unsigned char, 100> bytes{};
@@ -198,7 +198,7 @@ bool holds_tables(SqliteConnection& database) {
   return database.number("SELECT COUNT(*) FROM sqlite_master") > 0;
 }
 
-/// In a transaction, as another process may do the same.
+/// Runs in a transaction, as another process may do the same.
 void make_tables(SqliteConnection& database) {
   TransactionScope transaction(database, Database::Transaction::kAlone);
   if (holds_tables(database)) return;
@@ -301,7 +301,7 @@ std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const s
   }
 }
 
-/// Readable by its user only; SQLite gives the log the same mode.
+/// Makes a new file readable by its user only; SQLite gives the log the same mode.
 void make_private(const fs::path& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file >= 0) ::close(file);

@@ -62,7 +62,7 @@ StoredValue read_value(const SqlRow& row) {
   return value;
 }
 
-/// As is_bounded(), on the rows of records.
+/// Condition on the rows of records, as is_bounded().
 std::string value_is_bounded() {
   return fmt::format("(value = 0 OR ABS(value) BETWEEN {} AND {})", kMinMagnitude, kMaxMagnitude);
 }
@@ -118,7 +118,7 @@ std::int64_t count(Database& database, const std::string& table) {
   return database.number("SELECT COUNT(*) FROM " + table);
 }
 
-/// For runs that lost records, so that an export still matches on import.
+/// Lets an export of runs that lost records still match on import.
 void refresh_shortened_runs(Database& database) {
   std::vector<std::int64_t> shortened;
   database.execute(
@@ -137,7 +137,7 @@ std::string path_of(const std::string& store) {
   return store.starts_with(kSqlite) ? store.substr(kSqlite.size()) : store;
 }
 
-/// By the name without a password, or the absolute path.
+/// Folder named by the store's name without password, or its absolute path.
 fs::path outbox_of(const std::string& store) {
   const std::string name =
       is_remote(store) ? redact_secrets(store) : fs::weakly_canonical(path_of(store)).string();
@@ -236,12 +236,12 @@ RunText readable_text(const StoredContent& content) {
   return text;
 }
 
-/// With this text and a readable environment.
+/// Needs a readable environment.
 SqlRow row_for(const StoredContent& content, const RunText& text) {
   return run_row(content.run(), content.environment, text.records.size(), digest_of(text));
 }
 
-/// By the digest or, if that is damaged, the row's check.
+/// Uses the digest or, if that is damaged, the row's check.
 bool is_intact(const StoredContent& content, const SqlRow& expected) {
   if (content.unreadable > 0) return false;
   const auto* digest = std::get_if<std::string>(&content.row[9]);
@@ -250,7 +250,7 @@ bool is_intact(const StoredContent& content, const SqlRow& expected) {
          (check != nullptr && *check == row_check(expected));
 }
 
-/// And whether they agree with their records.
+/// All series, and whether they agree with their records.
 class SeriesRows {
  public:
   explicit SeriesRows(Database& database) {
@@ -278,7 +278,7 @@ class SeriesRows {
     return is_own(1) && is_own(2) && is_own(4);
   }
 
-  /// Without records, or whose row fails its check or matches no record.
+  /// Returns series without records, or whose row fails its check or matches no record.
   std::vector<std::int64_t> damaged() const {
     std::vector<std::int64_t> ids;
     for (const auto& [id, known] : rows_) {
@@ -313,7 +313,7 @@ std::string orphan_rows_sql(const std::string& table) {
   return fmt::format(" FROM {0} WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = {0}.run)", table);
 }
 
-/// From their first records. Returns their number. Removes series without records.
+/// Rewrites damaged rows from their first records and returns their number. Removes series without records.
 std::size_t mend_series(Database& database) {
   SeriesRows series(database);
   std::map<std::int64_t, SqlRow> first;

@@ -74,7 +74,7 @@ struct SeriesDigest {
   bool operator==(const SeriesDigest&) const = default;
 };
 
-/// For write_views().
+/// Change of a level, for write_views().
 struct StoredChange {
   std::int64_t series = 0;
   std::int64_t run = 0;         ///< of the first value after it
@@ -133,9 +133,9 @@ class Store {
   /// By time, without runs that gave no number.
   std::vector<StoredValue> values(std::int64_t series);
 
-  /// Of every series with a value, by id.
+  /// One per series with a value, sorted by id.
   std::vector<SeriesDigest> series_digests();
-  /// Of the values from `first` to `last`, in their order.
+  /// Samples of the values from `first` to `last`, in their order.
   std::vector<StoredSamples> samples(std::int64_t series, const StoredValue& first, const StoredValue& last);
   /// Changes when runs are added, shortened or removed. Cheap to poll.
   std::string stamp();

@@ -50,7 +50,7 @@ class CollectiveRing {
 
   /// Throws Error.
   static CollectiveRing create();
-  /// From kVariable, or a new one without it. Throws Error if invalid.
+  /// Opens the ring in kVariable, or creates one without it. Throws Error if invalid.
   static CollectiveRing inherited();
   static constexpr const char* kVariable = "HEADROOM_COLLECTIVES_FD";
 

@@ -38,7 +38,7 @@ struct RankPlace {
 using VariableSource = std::function<std::optional<std::string>(const char* name)>;
 std::optional<std::string> environment_variable(const char* name);
 
-/// From the first complete set: RANK, WORLD_SIZE, LOCAL_RANK (torchrun); OMPI_COMM_WORLD_RANK, _SIZE,
+/// Reads the first complete set: RANK, WORLD_SIZE, LOCAL_RANK (torchrun); OMPI_COMM_WORLD_RANK, _SIZE,
 /// _LOCAL_RANK (mpirun); PMI_RANK, PMI_SIZE, MPI_LOCALRANKID (MPICH, Intel MPI); SLURM_PROCID, SLURM_NTASKS,
 /// SLURM_LOCALID (srun). Throws Error if the only set is incomplete or a value is invalid.
 std::optional<RankPlace> rank_place(const VariableSource& variable = environment_variable);

@@ -21,7 +21,7 @@
 
 namespace headroom {
 
-/// Held for a program that listens with SO_REUSEADDR, as c10d's TCPStore does.
+/// Holds a free port for a program that listens with SO_REUSEADDR, as c10d's TCPStore does.
 class ReservedPort {
  public:
   /// Prefers `wanted`. Throws Error if no port is free.
@@ -38,11 +38,9 @@ class ReservedPort {
 // in kSocketVariable. Each rank greets with RankHello. Then all get the same request and each answers with
 // one line, or with {"error": reason}:
 //
-// {"do": "meet", "timeout_s": 70} -> {"met": 4}: connected with all others.
-//
-// {"do": "backend", "backend": "nccl"} -> {"backend": "nccl"}: usable.
-//
-// Other requests: runner/protocol.h; schedule/runner.cpp combines the answers.
+//   {"do": "meet", "timeout_s": 70}       -> {"met": 4}              connected with all others
+//   {"do": "backend", "backend": "nccl"}  -> {"backend": "nccl"}     usable
+//   and the requests of runner/protocol.h, whose answers schedule/runner.cpp combines.
 //
 // A rank with RankHello::ids repeats the request's "id" in its answer, errors included. It sends nothing
 // else, and ends when its channel closes.
@@ -74,8 +72,8 @@ Json to_json(const RankHello& hello);
 /// Throws Error for a missing or mistyped member.
 RankHello rank_hello_from_json(const Json& json);
 
-/// Ranks died, hang or never connected; the others were ended. The message has last lines of standard error
-/// and collectives.
+/// Thrown if ranks died, hang or never connected, after ending the others. The message has last lines of
+/// standard error and collectives.
 class RankLost : public Error {
  public:
   using Error::Error;
@@ -109,7 +107,7 @@ class RankGroup {
  public:
   /// Throws Error if the program cannot be started.
   explicit RankGroup(const RankCommand& command);
-  /// By rank.
+  /// Ordered by rank.
   RankGroup(std::vector<RankMember> members, ReservedPort port)
       : port_(std::move(port)), members_(std::move(members)) {}
   ~RankGroup();
@@ -126,8 +124,8 @@ class RankGroup {
 
   /// The next gather() reports lost ranks.
   void send(const std::string& line);
-  /// The next line of each rank; nothing if `give_up`, polled a few times a second, returns true (the next
-  /// call returns the lines received). Throws RankLost when a rank ends or is late; `awaited` names the
+  /// Returns the next line of each rank; nothing if `give_up`, polled a few times a second, returns true (the
+  /// next call returns the lines received). Throws RankLost when a rank ends or is late; `awaited` names the
   /// answer ("the end of its start").
   std::optional<std::vector<std::string>> gather(std::chrono::milliseconds timeout,
                                                  const std::string& awaited,
@@ -163,8 +161,8 @@ struct RankTimeouts {
   std::chrono::milliseconds reply{60'000};  ///< to answer
 };
 
-/// Requests to all ranks. All calls throw RankLost, and Interrupted if the user wants to stop and a rank does
-/// not answer.
+/// Asks all ranks. All calls throw RankLost, and Interrupted if the user wants to stop and a rank does not
+/// answer.
 class RankConversation {
  public:
   /// Waits until the ranks have met. Throws Error for an invalid greeting, Interrupted on `give_up`.

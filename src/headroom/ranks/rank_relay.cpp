@@ -66,7 +66,7 @@ std::string nonce_of(const Json& json) {
   return nonce;
 }
 
-/// Connections to rank 0. None blocks another, or ends the job unless it proves membership.
+/// Unidentified connections to rank 0. None blocks another, or ends the job unless it proves membership.
 class PendingConnections {
  public:
   PendingConnections(const RankPlace& place, milliseconds timeout)
@@ -304,8 +304,8 @@ std::string nonce_in_greeting(const Json& announced) {
   return nonce_of(announced);
 }
 
-/// Then introduces this rank. False if the connection closed or `give_up` returns true. Throws Error if it is
-/// not the leader.
+/// Checks the leader, then introduces this rank. False if the connection closed or `give_up` returns true.
+/// Throws Error if it is not the leader.
 bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& deadline,
                  const std::function<bool()>& give_up) {
   listener.limit_lines(kMaxIntroductionBytes);

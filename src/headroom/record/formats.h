@@ -23,14 +23,14 @@ inline constexpr int kRecordSchema = 5;
 /// environment indices.
 std::string to_json_text(const std::vector<Record>& records);
 
-/// The same text in pieces, for runs that need not be in memory at once: one environment each, with the run's
-/// records.
+/// Writes the same text in pieces, for runs that need not be in memory at once: one environment each, with
+/// the run's records.
 void write_json_text(std::size_t runs, const std::function<Environment(std::size_t)>& environment_of,
                      const std::function<std::vector<Record>(std::size_t)>& records_of,
                      const std::function<void(std::string_view)>& write);
 
-/// The output of to_json_text, of this or an older schema. `source` names the text in errors. Throws Error:
-/// not JSON (byte offset), a newer schema, a field of the wrong type (path).
+/// Reads the output of to_json_text, of this or an older schema. `source` names the text in errors. Throws
+/// Error: not JSON (byte offset), a newer schema, a field of the wrong type (path).
 std::vector<Record> records_from_json_text(const PaddedText& text, const std::string& source);
 std::vector<Record> records_from_json_text(std::string_view text, const std::string& source);
 /// Streams the file.
@@ -76,7 +76,7 @@ const Format* format_of_file_name(const std::filesystem::path& path);
 void write_records(const std::filesystem::path& path, const Format& format,
                    const std::vector<Record>& records);
 
-/// As `from`, or if nullptr by content. Unpacks gzip and zstd. Throws Error.
+/// Reads as `from`, or if nullptr by content. Unpacks gzip and zstd. Throws Error.
 std::vector<Record> read_records(const std::filesystem::path& path, const Format* from = nullptr);
 
 std::vector<Record> records_from_text(const PaddedText& text, const std::string& source,
@@ -84,11 +84,11 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
 
 const Format* format_of_text(std::string_view text);
 
-/// OSS database, schema v3: a list, one object, or JSON lines. `inputs` and benchmark.extra_info, except
-/// device and runner, become axes; several values become samples. Throws Error.
+/// Reads the OSS database, schema v3: a list, one object, or JSON lines. `inputs` and benchmark.extra_info,
+/// except device and runner, become axes; several values become samples. Throws Error.
 std::vector<Record> records_from_oss_v3(std::string_view text, const std::string& source);
 
-/// As hyperfine's --export-json: a result per measured case with latency samples, in seconds, warm-up
+/// Writes hyperfine's --export-json: a result per measured case with latency samples, in seconds, warm-up
 /// included. "user" and "system" are means; "memory_usage_byte" and "exit_codes" have a value per run (null:
 /// signalled). Throws Error naming `source` without such a case.
 std::string hyperfine_json(const std::vector<Record>& records, const std::string& source);

@@ -52,7 +52,7 @@ inline constexpr const char* kPythonOverhead = "python";
 inline constexpr std::array<std::string_view, 2> kOverheadMetrics{kClockOverhead, kPythonOverhead};
 /// In Environment::extra_info: times exclude the overhead.
 inline constexpr const char* kOverheadTakenOff = "overhead_taken_off";
-/// Faster bodies are marked.
+/// Bodies below this multiple are marked.
 inline constexpr double kOverheadFactor = 20;
 
 constexpr bool is_overhead(std::string_view metric) {

@@ -142,7 +142,7 @@ struct Outcome {
   std::string reason;
 };
 
-/// At the end of a sample, from the driver; 0 if not reported.
+/// State at the end of a sample, from the driver; 0 if not reported.
 struct DeviceNoise {
   double sm_mhz = 0;
   double memory_mhz = 0;
@@ -153,7 +153,7 @@ struct DeviceNoise {
   bool operator==(const DeviceNoise&) const = default;
 };
 
-/// In the order measured. Columns have equal lengths; noise and device may be empty.
+/// Columns are in measured order, of equal lengths; noise and device may be empty.
 struct ProcessSamples {
   std::int64_t pid = 0;
   std::uint64_t iterations = 0;       ///< per sample; values are per iteration
@@ -198,7 +198,7 @@ struct RatioToOther {
   std::optional<Interval> interval{};
   std::size_t pairs = 0;
   std::string other;  ///< backend and runner "native@native", or a command's title
-  /// The other case's, if only they differ; else empty.
+  /// Empty unless only they differ.
   std::string backend{}, runner{};
 };
 
@@ -267,7 +267,7 @@ struct Record {
   /// Wrong result: shown, never used.
   bool kept_wrong = false;
   double busy_cpus = 0;  ///< used by other programs before measuring; 0: negligible
-  /// Of inputs and outputs.
+  /// Share of inputs and outputs.
   std::optional<double> huge_pages{};
   /// The most often slowest rank and its share of samples, if the slowest rank counts.
   struct Slowest {
@@ -305,7 +305,7 @@ std::vector<std::size_t> steady_sizes(const Record& record);
 /// Sets value and interval from the steady samples, if any.
 void estimate(Record& record);
 std::size_t sample_count(const Record& record);
-/// Of the steady samples, by process or rank; NaN without any.
+/// Medians of the steady samples, by process or rank; NaN without any.
 std::vector<double> process_medians(const Record& record);
 
 bool any_outcome(std::span<const Record> records, Outcome::Kind kind);

@@ -616,7 +616,7 @@ class FileReader {
     }
   }
 
-  /// From the `bytes` of the first records: doubling would hold most records twice.
+  /// Estimates from the `bytes` of the first records: doubling would hold most records twice.
   void reserve_records(std::uint64_t bytes) {
     const std::size_t count = records_.size();
     if (count < kEnoughToGuess || count < records_.capacity() || stream_.size() <= stream_.offset()) return;

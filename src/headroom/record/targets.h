@@ -68,15 +68,15 @@ const char* name_of(TargetVerdict verdict);
 /// Whether it exceeds the limit, by more than its interval if it has one.
 bool is_above_limit(const Record& record);
 
-/// Noise cannot explain the excess: the whole interval is more than 5 % above a stable limit on an
+/// Whether noise cannot explain the excess: the whole interval is more than 5 % above a stable limit on an
 /// undisturbed machine, or more than four times any other limit. The declared bytes or FLOPs are then wrong.
 bool is_miscounted(const Record& record);
 
-/// A share target by the paired ratio to the limit.
+/// Judges a share target by the paired ratio to the limit.
 TargetVerdict target_verdict(const Record& record);
 
-/// Mean result against mean target; half-widths add as for independent errors. Never missed if every case
-/// reached its target; never reached if every case missed.
+/// Judges the mean result by the mean target; half-widths add as for independent errors. Never missed if
+/// every case reached its target; never reached if every case missed.
 TargetVerdict mean_target_verdict(std::span<const Record* const> cases);
 
 }  // namespace headroom

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-/// Of one case, backend and runner; does not own them.
+/// Records of one case, backend and runner; does not own them.
 struct CaseRow {
   const Record* latency = nullptr;
   const Record* headline = nullptr;  ///< the record to show; if none is marked, the only or last one
@@ -34,7 +34,7 @@ std::string case_text(const Record& record);
 /// Abridges very long texts.
 std::string shown_case_name(const Record& record);
 
-/// In which records differ.
+/// Properties in which records differ.
 struct CaseDifferences {
   bool runners = false, caches = false, threads = false, modes = false;
 
@@ -61,7 +61,7 @@ std::vector<MeasuredCase> measured_cases(const std::vector<Record>& records);
 std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
                                const std::function<std::string(const Record&)>& name);
 
-/// Or that all were skipped, with the first reason.
+/// Adds how many cases failed, or that all were skipped, with the first reason.
 void answer_unmeasured(View& view, const std::vector<MeasuredCase>& cases,
                        const std::function<std::string(const Record&)>& name);
 

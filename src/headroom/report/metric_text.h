@@ -31,14 +31,14 @@ std::string metric_time_cell(const Record* record);
 std::string metric_number_cell(const Record* record);
 /// "92.5 % ±0.8".
 std::string share_cell(double share, const std::optional<Interval>& interval);
-/// Of the limit; may be empty.
+/// Shows the limit; may be empty.
 std::string limit_cell(const Record& record);
 
 /// " ±1.3 %", " (3.21 ms–14.7 ms)", or empty.
 std::string spread_suffix(const Record& record);
 /// "92.5 % ±0.8" or "92.5 % (48.6–101 %)".
 std::string share_with_interval(double share, const std::optional<Interval>& interval);
-/// Of the limit; may be empty.
+/// Shows the limit; may be empty.
 std::string limit_text(const Record& record);
 
 /// "10.0 ms in 52 % of the samples, 14.0 ms in 48 %".
@@ -49,13 +49,13 @@ std::string modes_text(const Record& record);
 /// "95 % interval 1.200 to 1.260", or why there is none.
 std::string interval_phrase(const std::optional<Interval>& interval);
 
-/// " 1.230 x the time of native (95 % interval 1.200 to 1.260)"; may be empty.
+/// "    1.230 x the time of native (95 % interval 1.200 to 1.260)"; may be empty.
 std::string ratio_text(const Record& record);
 
 /// "add (build/new-rank)", with the runner only if there are several.
 std::string name_with_runner(const Record& record, const std::vector<Record>& records);
 
-/// To show in addition to run_table().
+/// Metrics to show besides run_table().
 struct MetricChoice {
   std::vector<std::string> names{};
   bool all = false;
@@ -64,7 +64,7 @@ struct MetricChoice {
 /// With MetricChoice::all, has the records that run_table() omits.
 Table metric_table(const std::vector<Record>& records, const MetricChoice& choice);
 
-/// " 6 more results: cpu_time, items_per_second; --all-metrics shows them", or empty.
+/// "  6 more results: cpu_time, items_per_second; --all-metrics shows them", or empty.
 std::string unshown_metrics_text(const std::vector<Record>& records);
 
 }  // namespace headroom

@@ -44,8 +44,8 @@ struct RooflineCase {
   double bandwidth = 0;  ///< GB/s, of the bytes in `intensity`
   std::size_t samples = 0;
   std::optional<Limit> limit;  ///< measured in the same rounds
-  /// Moved by the memory controllers per iteration, if counted and the inputs are in memory. `intensity` then
-  /// uses them.
+  /// Bytes moved by the memory controllers per iteration, if counted and the inputs are in memory.
+  /// `intensity` then uses them.
   struct CountedBytes {
     double bytes = 0, low = 0, high = 0;
     std::size_t passes = 0;

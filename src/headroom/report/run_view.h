@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-/// In display order.
+/// Doubts and remarks, in display order.
 enum class CaseFlag : std::uint8_t {
   kWrong,
   kAboveLimit,
@@ -42,26 +42,27 @@ CaseFlags doubts_of(const Record& record);
 
 /// "US", or empty.
 std::string flag_letters(const CaseFlags& flags);
-/// "B busy: other programs ..." lines.
+/// "B  busy: other programs ..." lines.
 std::vector<std::string> flag_meanings(const CaseFlags& flags);
 
 std::string flags_legend(const CaseFlags& flags);
-/// " in every row: ...".
+/// "  in every row: ...".
 std::string all_rows_legend(const CaseFlags& flags);
 
-/// Of `headroom run`. Lines below a row: reasons of failure, errors of wrong results, error bounds of sums
-/// below f32, Record::ratio.
+/// Table of `headroom run`. Lines below a row: reasons of failure, errors of wrong results, error bounds of
+/// sums below f32, Record::ratio.
 Table run_table(const std::vector<Record>& records);
 
-/// On missing intervals, marks and GPU columns; may be empty.
+/// Explains missing intervals, marks and GPU columns; may be empty.
 std::string run_legend(const std::vector<Record>& records);
 
-/// By experiment, backend and dtype, as PyTorch's gpt-fast benchmark; only of headroom's experiments with
-/// several shapes.
+/// Means by experiment, backend and dtype, as PyTorch's gpt-fast benchmark; only of headroom's experiments
+/// with several shapes.
 Table mean_table(const std::vector<Record>& records);
 
-/// A line for each case with several backends or runners: nearest the limit: gemv D=4096 bf16: native (88.1 %
-/// ±0.6), then onednn_packed: 1.312 x the time (1.297 to 1.330)
+/// Returns a line for each case with several backends or runners:
+///   nearest the limit: gemv D=4096 bf16: native (88.1 % ±0.6), then onednn_packed: 1.312 x the time (1.297
+///   to 1.330)
 std::string nearest_limit_text(const std::vector<Record>& records);
 
 View run_view(const std::vector<Record>& records);

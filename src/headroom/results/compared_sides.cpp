@@ -233,7 +233,8 @@ void require_metrics(const char* option, const std::vector<std::string>& metrics
   }
 }
 
-/// By metric and case; without a metric, per case, backend and runner the latency, else the headline, else
+/// Selects by metric and case; without a metric, per case, backend and runner the latency, else the headline,
+/// else the first.
 /// the first.
 std::vector<Record> selected(std::vector<Record> records, const DiffOptions& options) {
   if (!options.filter.empty()) {

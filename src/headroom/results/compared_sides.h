@@ -28,7 +28,7 @@ std::string store_spreads(const std::string& fingerprint, const RunSpreads& spre
 /// Of earlier runs on the machine of `test`; may be empty. `store`: empty for the default.
 RunSpreads historic_spreads(const std::vector<Record>& test, const std::string& store);
 
-/// All known, or only `stated` (a share given by the user). Skips unreadable sources with a warning.
+/// Reads all spreads, or only `stated` (a share given by the user). Skips unreadable sources with a warning.
 RunSpreads known_spreads(const std::vector<Record>& test, const std::string& store,
                          const std::optional<double>& stated);
 
@@ -63,7 +63,7 @@ struct DiffSide {
   std::vector<std::string> metrics;  ///< before selection, for messages
 };
 
-/// Selects its records and joins runs of one case. Prints notes; throws Error if nothing is left.
+/// Selects an operand's records and joins runs of one case. Prints notes; throws Error if nothing is left.
 DiffSide read_side(const std::string& operand, const DiffOptions& options);
 
 /// Points into the sides. Throws Error if a gate would compare two machines.

@@ -24,7 +24,6 @@ class RunJournal;
 using Exports = std::vector<std::pair<std::string, std::string>>;
 using GateReporter = std::function<GateReport(const std::vector<Record>&)>;
 
-/// Of one command.
 class RecordFiles {
  public:
   using Write = std::function<void(const std::string& path, const std::vector<Record>& records)>;
@@ -37,11 +36,11 @@ class RecordFiles {
   void add(const std::string& option, const std::string& path, const Format& format,
            bool needs_results = false);
   void add(const std::string& option, const std::string& path, Write write);
-  /// Files of --export: results, or with `report` a gate's answer (gate_forms()), at the end only. Throws
+  /// Adds --export's files: results, or with `report` a gate's answer (gate_forms()), at the end only. Throws
   /// Error as add(), and for an unknown format.
   void add_exports(const Exports& exports, const GateReporter& report = nullptr);
 
-  /// Not standard output or appending formats.
+  /// Leaves out standard output and appending formats.
   void write_partial(const std::vector<Record>& records) const { write(records, false); }
   void finish(const std::vector<Record>& records) const { write(records, true); }
 
@@ -76,7 +75,7 @@ void store_results(const std::vector<Record>& records, const std::string& store,
 /// For a run already in the history.
 enum class Equal { kEach, kOnce };
 
-/// After pending runs (history/store.h); no-op if `store` is empty. Throws Error if the database is
+/// Appends after pending runs (history/store.h); no-op if `store` is empty. Throws Error if the database is
 /// unavailable; the run then waits in a file.
 void append_to_history(const std::vector<Record>& records, const std::string& store, Equal equal);
 
@@ -119,7 +118,7 @@ FolderResults results_in_folder(const std::filesystem::path& folder, const std::
 /// Operand for the newest command that did not finish.
 inline constexpr const char* kUnfinished = "@unfinished";
 
-/// Of `headroom diff`.
+/// An operand of `headroom diff`.
 struct OperandRecords {
   std::vector<FileResults> files;
   std::vector<std::string> warnings;  ///< unreadable files, a sentence each
@@ -127,7 +126,7 @@ struct OperandRecords {
   std::vector<Record> take_records();
 };
 
-/// A file of any known format, a folder (see results_in_folder), a run of the history `store` ("@last",
+/// Reads a file of any known format, a folder (see results_in_folder), a run of the history `store` ("@last",
 /// "@ID", "@git:REV"), or kUnfinished. Throws Error, also above --max-memory.
 OperandRecords records_of_operand(const std::string& operand, const std::string& store,
                                   const std::string& max_memory, const std::string& from = {});

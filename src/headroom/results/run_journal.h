@@ -13,20 +13,20 @@
 
 namespace headroom::cli {
 
-/// In the user's state folder, for `headroom show @unfinished`. A failed write prints a warning once and
+/// Lies in the user's state folder, for `headroom show @unfinished`. A failed write prints a warning once and
 /// stops it.
 class RunJournal {
  public:
   /// Writes nothing yet.
   void begin(const Environment& environment, std::vector<std::string> labels = {});
 
-  /// After each round of a group.
+  /// Call after each round of a group.
   void note(const GroupResult& so_far);
-  /// Of the current group.
+  /// Sets those of the current group.
   void finish_group(const std::vector<Record>& records);
   /// Adds a group that was measured before.
   void take_group(const std::string& title, const std::vector<Record>& records);
-  /// For commands with few, long rounds.
+  /// Sets all records so far, for commands with few, long rounds.
   void replace(const std::vector<Record>& records);
 
   /// Removes the journal once results are stored or shown.

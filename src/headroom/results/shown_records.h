@@ -11,10 +11,11 @@
 
 namespace headroom::cli {
 
-/// Of the instrument that made the records; several are stacked. Throws Error for an invalid run description.
+/// View by the instrument that made the records; several are stacked. Throws Error for an invalid run
+/// description.
 View shown_records(const std::vector<Record>& records);
 
-/// Against the first of their group, by the margin in their environment.
+/// Compares with the first of the group, by the margin in the environment.
 std::vector<RoundComparison> judged_commands(const std::vector<Record>& records);
 
 struct InstrumentRecords {

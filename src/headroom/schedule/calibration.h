@@ -57,15 +57,15 @@ struct CalibratedCase {
   double ns_per_iteration = 0;  ///< wall time, setup included
 };
 
-/// For all compared cases, as different counts bias ratios (by 1.2 % with nanobench): the largest needed,
-/// while the slowest sample stays within 32 targets. 1 for no cases.
+/// One count for all compared cases, as different counts bias ratios (by 1.2 % with nanobench): the largest
+/// needed, while the slowest sample stays within 32 targets. 1 for no cases.
 std::uint64_t shared_iterations(std::span<const CalibratedCase> cases, double target_ns);
 
 /// A key has all that a choice depends on except the machine.
 class TuningStore {
  public:
   virtual ~TuningStore() = default;
-  /// Nothing: choose.
+  /// Nothing if not yet chosen.
   virtual std::optional<std::string> chosen(const std::string& key) = 0;
   virtual void choose(const std::string& key, const std::string& variant) = 0;
 };

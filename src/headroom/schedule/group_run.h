@@ -51,18 +51,18 @@ class PreparedTracks {
   PreparedTracks(GroupResult& result, Workers& workers, const std::atomic<bool>& interrupted)
       : result_(&result), workers_(&workers), interrupted_(&interrupted) {}
 
-  /// In reverse order in every other process, as memory layout depends on it.
+  /// Reverses the order in every other process, as memory layout depends on it.
   void prepare_all();
   void prepare(Track& track);
   void conclude_all();
-  /// Without a request to quit.
+  /// Sends no request to quit.
   void stop_runners();
   void renew_runners();
   double start_ns() const;
   /// Ends runners that have not answered by `ns` and marks their current case. Their other prepared cases may
   /// be sampled once by `grace_ns`, unless restarting takes too long; then calls throw OutOfTime.
   void set_prepare_deadline(double ns, double grace_ns, std::string reason);
-  /// Calls throw OutOfTime from `ns` on.
+  /// From `ns` on, calls throw OutOfTime.
   void set_deadline(double ns);
   void mark_out_of_time();
   void next_epoch() { ++epoch_; }
@@ -70,14 +70,14 @@ class PreparedTracks {
 
   /// A lost runner marks `track`; its other tracks are prepared again. Throws RunnerLost for a final loss.
   void run_guarded(Track& track, const std::function<void(Worker&)>& body);
-  /// For optional work: keeps `track`. Returns the reason of a loss, or "".
+  /// For optional work; keeps `track`. Returns the reason of a loss, or "".
   std::string run_optional(const Track& track, const std::function<void(Worker&)>& body);
   /// Nothing on failure or loss.
   std::optional<SampleReply> sample(Track& track, const SampleRequest& request);
   void fail(Track& track, const std::string& reason);
 
   std::vector<Track*> all();
-  /// Without ping-pong limits, which start a round.
+  /// Leaves out ping-pong limits, which start a round.
   std::vector<Track*> sampled();
   bool any_case_alive() const;
 
@@ -117,7 +117,7 @@ class SettledCases {
 /// Of live cases; 0 without one.
 std::size_t fewest_readings(std::span<const Track> cases, std::uint32_t first_round);
 
-/// For one of `processes`: the precision goal is wider by sqrt(processes).
+/// Rule for one of `processes`: the precision goal is wider by sqrt(processes).
 StopRule process_share(const StopRule& rule, int processes);
 
 /// CPU cases sampled since `first_round` whose runner can count.
@@ -128,7 +128,7 @@ std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<Runne
 /// while the clock runs. Notes the first failure and stops. Throws like `worker`.
 void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32_t first_round);
 
-/// As requested for a session.
+/// Requested for a session.
 struct MeasuringOptions {
   StopRule stop;
   bool limits = true;

@@ -44,8 +44,8 @@ double exchange_floor_seconds(const Traffic& traffic, const Rates& rates);
 /// first machine's ranks and add exchanges.
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded);
 
-/// By their calibrated times. Keeps patterns within 15 % of the best; the peak at 1/8 of the binding floor or
-/// if `needs_peak`; memory and exchanges at 1/50.
+/// Decides by calibrated times. Keeps patterns within 15 % of the best; the peak at 1/8 of the binding floor
+/// or if `needs_peak`; memory and exchanges at 1/50.
 void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bool needs_peak);
 
 bool share_limits(const Track& one, const Track& other);
@@ -55,7 +55,7 @@ std::vector<LimitTrack> limits_of(const Track& bounded, const std::vector<LimitT
 /// 3 % beyond the 99 % interval, as closer ones may change places in later processes.
 std::vector<std::size_t> beaten_limits(const std::vector<LimitTrack>& limits);
 
-/// Of `work` per round, in ns per iteration, from the best pattern (by median) of each resource.
+/// Values per round, in ns per iteration, from the best pattern (by median) of each resource.
 struct Floor {
   Series series;
   Series peak_flops;  ///< FLOP/s; empty if not sampled
@@ -64,7 +64,7 @@ struct Floor {
 /// Nothing without a sampled limit.
 std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work);
 
-/// In the same rounds.
+/// Ratio to the limits of the same rounds.
 struct CaseLimit {
   std::optional<Limit> share;  ///< without Limit::value; nothing without common rounds
   Series peak_flops;

@@ -57,7 +57,7 @@ struct PlannedCase {
   std::size_t baseline = 0;                 ///< index in the group, for ratios
 };
 
-/// At one point of the axes, sampled in the same rounds.
+/// Compared cases at one point of the axes, sampled in the same rounds.
 struct Group {
   std::string title;
   std::vector<PlannedCase> cases;
@@ -79,7 +79,8 @@ int max_threads(const std::vector<Group>& groups);
 PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,
                          const std::string& backend, int threads, const Selection& selection);
 
-/// In order of experiments and axes. Throws Error for an unknown experiment, axis, backend or value, or an
+/// Follows the order of experiments and axes. Throws Error for an unknown experiment, axis, backend or value,
+/// or an empty selection.
 /// empty selection.
 std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection);
 

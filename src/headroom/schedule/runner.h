@@ -47,7 +47,7 @@ class Worker {
   /// Returns the reason of a failure, or "".
   virtual std::string trace(int id, const std::string& file) = 0;
   virtual void release(int id) = 0;
-  /// After its samples. One conclusion per rank.
+  /// Releases a case after its samples. One conclusion per rank.
   virtual std::vector<Conclusion> conclude(int id) = 0;
 };
 
@@ -124,7 +124,8 @@ std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::at
 
 class RunnerProcess final : public Runner {
  public:
-  /// Reads its Hello. Throws Error if it cannot be started, RunnerRefused if it refuses, RunnerUnusable if it
+  /// Starts it and reads its Hello. Throws Error if it cannot be started, RunnerRefused if it refuses,
+  /// RunnerUnusable if it is not a runner or has another protocol version.
   /// is not a runner or has another protocol version.
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
                 double deadline_ns = std::numeric_limits<double>::infinity());
@@ -168,7 +169,7 @@ class RunnerProcess final : public Runner {
   Hello hello_;
 };
 
-/// Of a session. Each starts once for its offer, and again for each fresh process.
+/// Each starts once for its offer, and again for each fresh process.
 class RunnerFleet final : public Workers {
  public:
   explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}

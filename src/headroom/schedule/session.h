@@ -16,11 +16,11 @@
 
 namespace headroom {
 
-/// To the dependencies (record/environment.h).
+/// Adds it to the dependencies (record/environment.h).
 std::shared_ptr<const Environment> environment_with_blas(
     const std::shared_ptr<const Environment>& environment, const std::vector<RunnerOffer>& offers);
 
-/// GPUs reported by the runners' drivers: name of the first, count and total memory in the fields of the OSS
+/// Adds GPUs of the runners' drivers: name of the first, count and total memory in the fields of the OSS
 /// benchmark database, more as "gpu_..." in extra_info of the machine.
 std::shared_ptr<const Environment> environment_with_devices(std::shared_ptr<const Environment> environment,
                                                             const std::vector<RunnerOffer>& offers);
@@ -51,16 +51,16 @@ class Session {
 
   const std::vector<RunnerOffer>& offers() const { return offers_; }
   std::vector<std::string> labels() const;
-  /// With the runners' devices and libraries.
+  /// Includes the runners' devices and libraries.
   const std::shared_ptr<const Environment>& environment() const { return environment_; }
-  /// Not requested by name and unable to run here, with the reason.
+  /// Runners not requested by name that cannot run here, with the reason.
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
-  /// Requested; with the reason.
+  /// Requested runners, with the reason.
   const std::vector<std::string>& unusable_runners() const { return unusable_runners_; }
   /// Throws Error if the selection does not match the offers; empty if a runner started too late.
   std::vector<Group> groups() const;
 
-  /// With facts that the session does not know, such as targets.
+  /// Adds facts that the session does not know, such as targets.
   using CompleteRecords = std::function<void(std::vector<Record>&)>;
 
   /// Hands each group's records to the observer. After an interrupt or a lost rank reports the current group

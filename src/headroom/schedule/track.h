@@ -89,7 +89,7 @@ struct GroupResult {
 /// Ns per iteration after each process's warm-up.
 Series steady_series(std::span<const Reading> readings);
 
-/// By epoch.
+/// Counts by epoch.
 std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings);
 
 /// The wider relative half-width of two 95 % intervals: of the median and of the ratio to the first case.
@@ -98,10 +98,10 @@ std::vector<double> half_widths(std::span<const Track> cases);
 /// Nothing if a case has no interval.
 std::optional<double> worst_half_width(std::span<const double> half_widths);
 
-/// Of the last readings, for progress displays; constant cost.
+/// Uses the last readings, for progress displays; constant cost.
 std::optional<double> recent_median_ns(std::span<const Reading> readings);
 
-/// Of a running group, enough to rebuild its records: a line for all but the readings, repeated on change,
+/// Has enough of a running group to rebuild its records: a line for all but the readings, repeated on change,
 /// and a line of readings per round.
 class GroupJournal {
  public:

@@ -67,7 +67,7 @@ struct LayerNormWorkload {
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t bytes() const { return x.bytes(); }  ///< of x and of y each
-  /// Of the first copy in float64, computed at each call.
+  /// y of the first copy in float64, computed at each call.
   std::vector<double> expected(const Team& team) const;
 };
 

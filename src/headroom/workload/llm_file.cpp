@@ -222,7 +222,7 @@ void refuse_unsupported(const Json& json, const std::string& source) {
 
 namespace fs = std::filesystem;
 
-/// Layers' names follow prefix and layer number.
+/// Names of tensors; layers' names follow prefix and layer number.
 struct Spelling {
   const char *embedding, *norm, *output, *prefix;
   const char *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
@@ -499,7 +499,7 @@ std::uint64_t split_number(const StoredModel& model, const char* key, std::uint6
 
 constexpr const char* kMergeShards = "put all of them in one folder, or merge them: llama-gguf-split --merge";
 
-/// All shards of a split model, given any.
+/// Opens all shards of a split model, given any.
 void open_gguf(LlmFile& file, const fs::path& path) {
   file.model = parse_gguf(file.files.emplace_back(path).bytes(), file.path);
   const std::uint64_t count = split_number(file.model, "split.count", 1);

@@ -20,7 +20,7 @@ struct LlmDescription {
 /// `source` is for errors. Throws Error for an unsupported architecture, inconsistent sizes, or unsupported
 /// features ("dynamic" rotation scaling, quantised weights).
 LlmDescription describe_llm_json(const std::string& text, const std::string& source);
-/// From the metadata, likewise.
+/// Reads the metadata, likewise.
 LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& source);
 
 /// GGUF, or safetensors with config.json, of a Llama, Mistral or Qwen2. Its files stay mapped.

@@ -292,7 +292,7 @@ class Filler {
   const Team& team_;
 };
 
-/// All workers: touching pages takes as long as writing them.
+/// All workers allocate: touching pages takes as long as writing them.
 std::vector<Buffer> make_buffers(const std::vector<std::size_t>& bytes, const Team& team) {
   std::vector<Buffer> buffers(bytes.size());
   std::atomic<bool> complete = true;

@@ -68,7 +68,7 @@ struct LlmConfig {
   std::size_t chosen = 1;   ///< experts per token
   /// Weighs chosen experts by the softmax over all, so weights do not sum to 1.
   bool has_shares_of_all = false;
-  /// Of the shared expert of all tokens, weighted by the sigmoid of a separate score; 0: none.
+  /// Size of the shared expert of all tokens, weighted by the sigmoid of a separate score; 0: none.
   std::size_t shared_hidden = 0;
   double rope_base = 10000;
   float norm_epsilon = 1e-5F;
@@ -96,7 +96,7 @@ LlmConfig mixtral_8x7b(const std::string& dtype);
 /// not divide heads, more chosen experts than experts, partial blocks.
 void require_valid(const LlmConfig& config);
 
-/// For contexts longer than in training.
+/// Extends a model to contexts longer than in training.
 struct RotaryScaling {
   std::string kind;        ///< "none", "default", "linear", "llama3" or "yarn"
   double factor = 1;       ///< growth of the context length
@@ -150,7 +150,7 @@ class LlmWeights {
  public:
   /// Throws std::invalid_argument (see require_valid), std::bad_alloc.
   LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team);
-  /// To be filled from a file.
+  /// Returns zeroes, to be filled from a file.
   static LlmWeights zeroed(const LlmConfig& config, const Team& team);
 
   const LlmConfig& config() const { return config_; }
@@ -173,7 +173,7 @@ class LlmWeights {
 /// Saturated as by bytes_of.
 std::size_t llm_bytes(const LlmConfig& config);
 
-/// Read by one token, as gpt-fast's benchmark counts: without the embedding and unchosen experts.
+/// Weights that one token reads, as gpt-fast's benchmark counts: without the embedding and unchosen experts.
 struct LlmActivated {
   double parameters = 0;  ///< of matrices, without scales
   double bytes = 0;       ///< of matrices, scales and norms

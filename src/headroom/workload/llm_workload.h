@@ -84,7 +84,7 @@ struct LlmWorkload {
   std::size_t new_tokens;
 
   std::size_t positions() const { return prompt.size() + new_tokens; }
-  /// Of the prompt; the last runs separately.
+  /// The first tokens of the prompt; the last runs separately.
   std::vector<std::int32_t> verified_tokens() const;
 };
 
@@ -191,7 +191,7 @@ void verify_llm(State& state, const LlmWorkload& workload, Model& model, const T
               Direction::kLowerIsBetter);
 }
 
-/// One token per iteration, on the host's clock.
+/// Verifies; measures one token per iteration on the host's clock.
 template <LlmModel Model>
 void measure_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
                  Tolerance tolerance, std::chrono::duration<double> made_in) {

@@ -82,16 +82,16 @@ struct StoredModel {
   const StoredTensor* find(const std::string& name) const;
 };
 
-/// A whole GGUF file (version 2 or 3, little-endian), with only the lengths of arrays. `source` is for
+/// Parses a whole GGUF file (version 2 or 3, little-endian), with only the lengths of arrays. `source` is for
 /// errors. Throws Error with byte and tensor name: not GGUF, another version, truncated, impossible size,
 /// unsupported type, duplicate name. Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 StoredModel parse_gguf(std::span<const std::byte> bytes, const std::string& source);
 
 bool is_gguf(std::span<const std::byte> bytes);
 
-/// A whole safetensors file of F32, F16 or BF16. `source` is for errors. Throws Error with tensor name and
-/// byte: truncated, header not JSON or above 100 MB, shape and bytes that do not match, bytes out of range,
-/// unsupported type. Source: https://huggingface.co/docs/safetensors (format)
+/// Parses a whole safetensors file of F32, F16 or BF16. `source` is for errors. Throws Error with tensor name
+/// and byte: truncated, header not JSON or above 100 MB, shape and bytes that do not match, bytes out of
+/// range, unsupported type. Source: https://huggingface.co/docs/safetensors (format)
 StoredModel parse_safetensors(std::span<const std::byte> bytes, const std::string& source);
 
 }  // namespace headroom

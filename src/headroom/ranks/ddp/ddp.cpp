@@ -37,7 +37,7 @@ struct DdpStepRecords : MeasuredCase {
   std::string label() const { return ddp_step_label(*first); }
 };
 
-/// Of a model at one bucket size, after the shared step without DDP.
+/// Steps of a model at one bucket size, after the shared step without DDP.
 struct DdpSeries {
   std::string model, batch_size, image_size, bucket, runner;
   std::vector<DdpStepRecords> steps;

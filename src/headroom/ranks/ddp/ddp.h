@@ -29,8 +29,8 @@ struct DdpStep {
   std::string trace{};            ///< folder, or empty
 };
 
-/// PyTorch's benchmark: rank 0 without DDP, then for each bucket size `sweep.ranks`, or 1, 2, 4 and the
-/// multiples of 8 up to the world. Throws Error for ranks beyond the world.
+/// Steps of PyTorch's benchmark: rank 0 without DDP, then for each bucket size `sweep.ranks`, or 1, 2, 4 and
+/// the multiples of 8 up to the world. Throws Error for ranks beyond the world.
 std::vector<DdpStep> ddp_steps(const DdpSweep& sweep, const std::string& model);
 
 inline constexpr const char* kDdpPrefix = "ddp.";

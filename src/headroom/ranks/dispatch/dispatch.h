@@ -49,9 +49,9 @@ void require_fit(const DispatchSetup& setup, int ranks);
 
 inline constexpr const char* kDispatchPrefix = "dispatch.";
 
-/// In µs per call, with each rank's cycles as the samples of a process: "hit" (the headline), "miss",
-/// "propagation" (miss - hit of the same cycle), "plain", "local", "hit over local", "miss over local"; steps
-/// such as "hit key"; "instructions plain" and so on.
+/// Converts to µs per call, with each rank's cycles as the samples of a process: "hit" (the headline),
+/// "miss", "propagation" (miss - hit of the same cycle), "plain", "local", "hit over local", "miss over
+/// local"; steps such as "hit key"; "instructions plain" and so on.
 std::vector<Record> dispatch_records(std::vector<Record> records);
 
 /// data/dispatch_pytorch.toml, embedded at build time.

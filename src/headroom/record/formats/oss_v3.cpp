@@ -62,7 +62,7 @@ void read_benchmark(const Json& object, const std::string& where, Record& record
   record.benchmark.extra_info = std::move(extra);
 }
 
-/// From benchmark.extra_info: all entries, or in our rows those listed, in order.
+/// Takes all entries of benchmark.extra_info, or in our rows those listed, in order.
 void take_axes(const std::string& where, bool is_ours, Record& record) {
   constexpr std::string_view kPrefix = "axis_";  // of an axis whose name was taken
   StringMap& extra = record.benchmark.extra_info;
@@ -220,8 +220,8 @@ struct Scale {
   std::string unit;
 };
 
-/// One small unit for all times, as the dashboard keeps two decimals. A name such as "compilation_time(s)"
-/// fixes it.
+/// Uses one small unit for all times, as the dashboard keeps two decimals. A name such as
+/// "compilation_time(s)" fixes it.
 Scale scale_of(const Record::Metric& metric) {
   constexpr std::array<std::pair<const char*, double>, 5> kTimes{
       {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1}}};

@@ -25,11 +25,11 @@ struct JsonRow {
   std::string where;  ///< "results.json: /3", "results.jsonl: line 4: "
 };
 
-/// A list, one object, or JSON lines. Throws Error, also without objects.
+/// Reads a list, one object, or JSON lines. Throws Error, also without objects.
 std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& source);
 
-/// CSV with a header as objects, without empty cells. Numbers become numbers, except in `texts` and columns
-/// beginning with "parameter_".
+/// Reads CSV with a header as objects, without empty cells. Numbers become numbers, except in `texts` and
+/// columns beginning with "parameter_".
 std::vector<JsonRow> parse_csv_rows(std::string_view text, const std::string& source,
                                     std::initializer_list<std::string_view> texts);
 
@@ -62,26 +62,25 @@ std::string plain_text(const Json& value);
 /// Omits null and empty members.
 std::map<std::string, std::string> plain_texts(const Json& object);
 
-/// For another tool's file: the name of host, processor or GPU, and a hash of all fields
-/// ("build-7-1c9f03aa"); empty without them. Only letters, digits, '-' and '_'; never a
-/// machine_fingerprint().
+/// Names another tool's machine: host, processor or GPU, and a hash of all fields ("build-7-1c9f03aa"); empty
+/// without them. Only letters, digits, '-' and '_'; never a machine_fingerprint().
 std::string imported_fingerprint(const std::vector<Environment::Runner>& machines);
 
 /// The machine, if known, and its imported_fingerprint().
 std::shared_ptr<Environment> imported_environment(const Environment::Runner& machine);
 
-/// Nothing unless ns, us, µs, ms or s.
+/// Knows ns, us, µs, ms and s.
 std::optional<double> nanoseconds_per(std::string_view unit);
 
-/// Unix time of ISO 8601, also with a space for the T, fractions and Z; UTC without a zone. 0 if invalid or
-/// before 1970.
+/// Unix time of an ISO 8601 time, also with a space for the T, fractions and Z; UTC without a zone. 0 if
+/// invalid or before 1970.
 std::uint64_t seconds_of_iso_time(std::string_view text);
 
 /// `unit` must match the metric's name.
 Record tool_record(std::string tool, std::string case_name, std::string metric, std::string unit,
                    Direction direction = Direction::kLowerIsBetter);
 
-/// For a copy of another record; not the headline.
+/// Gives a copied record its metric, not the headline.
 void set_metric(Record& record, std::string metric, std::string unit,
                 Direction direction = Direction::kLowerIsBetter);
 
