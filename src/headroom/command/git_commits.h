@@ -25,7 +25,6 @@ class GitCommits {
 
   /// "A..B" or "A" (A..HEAD): the merge base, then the commits after it up to B, oldest first (of merges: the
   /// first parent). Throws Error for unknown commits, no merge base, or no commit after it.
-  /// after it.
   std::vector<GitCommit> range(const std::string& text) const;
 
   /// Changes of tracked files, as a commit without reference; nothing if there are none.

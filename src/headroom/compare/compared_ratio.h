@@ -81,7 +81,6 @@ struct PairedSeries {
 
 /// Whether equal rounds are paired: same environment object or session; without sessions, same machine,
 /// second and command line.
-/// command line.
 bool same_session(const Record& a, const Record& b);
 
 /// Pairs after warm-up, with `a` times `factor`. Nothing if the sessions differ or share no round.

@@ -383,7 +383,6 @@ void append_explanations(std::string& out, const DiffReport& report) {
 
 /// Gives its worst tenth and median: "the slowest tenth is 3.20x slower (2.90 to 3.60), the median the same".
 /// `shifts` must not be empty.
-/// `shifts` must not be empty.
 std::string shift_sentence(const Comparison& comparison, const std::vector<DecileShift>& shifts) {
   const Words words =
       is_speed(comparison) ? Words{"slowest", "slower", "faster"} : Words{"worst", "worse", "better"};

@@ -44,7 +44,6 @@ class ReservedPort {
 //
 // A rank with RankHello::ids repeats the request's "id" in its answer, errors included. It sends nothing
 // else, and ends when its channel closes.
-// nothing else, and ends when its channel closes.
 
 /// Sets RankHello::arguments.
 inline constexpr const char* kRankArgumentsVariable = "HEADROOM_RANK_ARGUMENTS";

@@ -235,7 +235,6 @@ void require_metrics(const char* option, const std::vector<std::string>& metrics
 
 /// Selects by metric and case; without a metric, per case, backend and runner the latency, else the headline,
 /// else the first.
-/// the first.
 std::vector<Record> selected(std::vector<Record> records, const DiffOptions& options) {
   if (!options.filter.empty()) {
     const RegularExpression pattern(options.filter);

@@ -81,7 +81,6 @@ PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experi
 
 /// Follows the order of experiments and axes. Throws Error for an unknown experiment, axis, backend or value,
 /// or an empty selection.
-/// empty selection.
 std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection);
 
 /// "FOLDER/gemv_D=1024_dtype=bf16.aten.json", with the runner if several have the experiment. Special

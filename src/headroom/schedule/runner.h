@@ -126,7 +126,6 @@ class RunnerProcess final : public Runner {
  public:
   /// Starts it and reads its Hello. Throws Error if it cannot be started, RunnerRefused if it refuses,
   /// RunnerUnusable if it is not a runner or has another protocol version.
-  /// is not a runner or has another protocol version.
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
                 double deadline_ns = std::numeric_limits<double>::infinity());
   ~RunnerProcess() override;
