@@ -46,7 +46,7 @@ struct BisectOptions {
   std::string json, oss, store;
 };
 
-/// One of the ordered versions: a commit, or a line of --list.
+/// A commit, or a line of --list.
 struct Version {
   std::string key;  ///< hash, or the line
   std::string title;
@@ -176,7 +176,6 @@ class Search final : public Measurement {
   bool is_over() const { return interrupt_count() > 0 || steady_now_ns() >= end_ns_; }
   bool is_named() const { return search_->likeliest().share >= options_.confidence; }
 
-  /// Builds a commit.
   void prepare(std::size_t index) {
     Version& version = versions_[index];
     if (version.is_ready || !version.failure.empty() || !repository_) return;
@@ -218,7 +217,6 @@ class Search final : public Measurement {
     return command;
   }
 
-  /// Runs versions in rounds, and keeps their readings.
   GroupResult run_rounds(const std::vector<std::size_t>& indices, CommandRoundSettings settings) {
     std::vector<PlannedCommand> commands;
     for (const std::size_t index : indices) commands.push_back(planned(index));

@@ -14,8 +14,8 @@
 
 namespace headroom::cli {
 
-/// Shows progress on one line of standard error, redrawn at most ten times a second; without a terminal,
-/// prints a line per finished group.
+/// Redraws a line of standard error at most ten times a second; without a terminal, prints a line per
+/// finished group.
 class TerminalProgress final : public Observer {
  public:
   explicit TerminalProgress(
@@ -36,15 +36,14 @@ class TerminalProgress final : public Observer {
   double elapsed_ns_ = 0;
 };
 
-/// Watches the CPUs for 0.1 s and warns on standard error if other programs leave too few for `threads`
-/// threads. Call before starting runners.
+/// Watches the CPUs for 0.1 s and warns on standard error if other programs leave too few. Call before
+/// starting runners.
 std::optional<LoadWarning> warn_when_busy(int threads);
 
-/// Adds the warning, if any, to each record.
 void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& warning);
 
-/// Returns the load by other programs while `measure` ran, which must wait for its children; nothing if
-/// quiet. Takes at least 0.2 s.
+/// Returns other programs' load while `measure` ran, which must wait for its children; nothing if quiet.
+/// Takes at least 0.2 s.
 std::optional<LoadWarning> load_beside(const std::function<void()>& measure);
 
 /// Detects throttling by the control group's CPU quota.

@@ -10,8 +10,8 @@
 
 namespace headroom {
 
-/// What the functions of a program cost, without the functions that they call: instructions or sampled time.
-/// Functions are joined by name; names have no control characters, line ends or tabs.
+/// Functions' own instructions or sampled time, without the functions that they call. Joined by name; names
+/// have no control characters, line ends or tabs.
 struct FunctionCosts {
   double total = 0;
   std::map<std::string, double> by_function;  ///< empty if they do not sum up to the total
@@ -32,8 +32,7 @@ struct FunctionDifference {
   double share = 0;  ///< of the baseline's total
 };
 
-/// The largest ones first. Omits differences below `least`, and of samples those within three standard
-/// errors.
+/// Omits differences below `least`, and of samples those within three standard errors.
 std::vector<FunctionDifference> largest_differences(const FunctionCosts& baseline, const FunctionCosts& test,
                                                     double least, std::size_t count = 3);
 

@@ -131,7 +131,7 @@ std::string markdown_cell(std::string_view text) {
 
 constexpr std::size_t kMaxComment = 60'000;
 
-/// Returns as many rows as fit beside `taken` bytes.
+/// As many rows as fit into the limit with `taken` bytes.
 std::string case_table(const std::vector<const GatedCase*>& cases, std::size_t taken) {
   std::string out =
       "| case | metric | baseline | candidate | ratio (95 %) | verdict |\n|---|---|---:|---:|---:|---|\n";

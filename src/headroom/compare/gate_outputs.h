@@ -43,9 +43,8 @@ struct GateForm {
   std::string (*write)(const GateReport& report);
 };
 
-/// "junit": JUnit XML, a test for each case. "comment": Markdown for a comment on a pull request, with a
-/// first line by which a bot finds it again. "github": workflow commands that annotate a run of GitHub
-/// Actions.
+/// "junit": JUnit XML, a test for each case. "comment": Markdown for a pull request, with a first line by
+/// which a bot finds it again. "github": workflow commands that annotate a run of GitHub Actions.
 std::span<const GateForm> gate_forms();
 
 /// At most 60 kB: GitHub refuses comments of more than 65,536 characters.

@@ -84,8 +84,7 @@ Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio,
   return by_ratio == by_shares && all_bounded(*comparison.modes) ? by_ratio : Verdict::kInconclusive;
 }
 
-/// Uses the whole suite: many short series estimate the correlation better than one. A mean within its
-/// standard error is reduced.
+/// Many short series estimate the correlation better than one. A mean within its standard error is reduced.
 double shared_correlation(std::span<const Comparison* const> suite) {
   double sum = 0;
   double samples = 0;

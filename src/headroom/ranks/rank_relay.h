@@ -10,11 +10,11 @@
 namespace headroom {
 
 // Under torchrun, mpirun or srun one of our programs runs per rank and starts its rank's process. Rank 0's
-// program leads; the others connect to it (rank_rendezvous.h) and relay lines. Both sides prove that they
-// know HEADROOM_RANK_TOKEN, the leader first. Untrusted input never ends a job.
+// leads; the others connect to it (rank_rendezvous.h) and relay lines. Both sides prove that they know
+// HEADROOM_RANK_TOKEN, the leader first. Untrusted input never ends a job.
 
-/// Waits for the other ranks and starts its own. Ignores command.ranks. Nothing if `give_up` returns true.
-/// Throws RankLost naming late ranks, Error if they cannot meet.
+/// Also starts its own rank. Ignores command.ranks. Nothing if `give_up` returns true. Throws RankLost naming
+/// late ranks, Error if they cannot meet.
 std::optional<RankGroup> lead_ranks(const RankPlace& place, const RankCommand& command,
                                     std::chrono::milliseconds timeout,
                                     const std::function<bool()>& give_up = {});

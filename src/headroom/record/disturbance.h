@@ -22,8 +22,7 @@ struct Disturbance {
 };
 Disturbance disturbance_of(const Record& record);
 
-/// Returns reasons to distrust the record (load, preemption, steal time, clocks, CPU quota) as phrases that
-/// follow "was".
+/// Returns phrases that follow "was": load, preemption, steal time, clocks, CPU quota.
 std::vector<std::string> disturbance_reasons(const Record& record);
 
 }  // namespace headroom

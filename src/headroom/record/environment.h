@@ -15,7 +15,7 @@ namespace headroom {
 struct BlasLibrary;
 struct Record;
 
-/// Machine and software of a set of records, shared by all records of a run.
+/// Shared by all records of a run.
 struct Environment {
   // Defined in record.cpp, to compile them once.
   Environment();
@@ -73,7 +73,7 @@ void set_no_counters(Environment& environment, const std::string& why);
 /// Adds `blas` to the dependencies as "BLAS", or "BLAS of RUNNER" if another runner uses a different one.
 void add_blas(Environment& environment, const BlasLibrary& blas, const std::string& runner);
 
-/// Returns a warning with advice for each runner that used netlib's reference BLAS; may be empty.
+/// Warns of each runner that used netlib's reference BLAS, with advice; may be empty.
 std::string reference_blas_text(std::span<const Record> records);
 
 }  // namespace headroom

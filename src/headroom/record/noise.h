@@ -18,7 +18,7 @@ struct SampleNoise {
   double placement_ns = 0;  ///< core-to-core latency of the threads
 };
 
-/// Kernel counters of a process, by column. Stores constant columns once, which halves large records.
+/// Stores constant columns once, which halves large records.
 class NoiseSeries {
  public:
   NoiseSeries() noexcept;
@@ -39,7 +39,7 @@ class NoiseSeries {
   void append(const NoiseSeries& other);
   void set(std::size_t index, const SampleNoise& noise);
   void resize(std::size_t count);
-  /// Replaces a column and grows to its size. The buffer keeps its memory if values are constant or few.
+  /// Grows to the column's size. The buffer keeps its memory if values are constant or few.
   template <typename Field>
   void set_column(Field SampleNoise::*field, std::vector<Field>&& values);
 
@@ -60,8 +60,8 @@ class NoiseSeries {
   std::unique_ptr<Columns> columns_;
 };
 
-/// A reason for reduced clocks: a bit of DeviceNoise::throttle. Source: NVML's nvmlClocksEventReason* (before
-/// driver 535 nvmlClocksThrottleReason*).
+/// A bit of DeviceNoise::throttle. Source: NVML's nvmlClocksEventReason* (before driver 535
+/// nvmlClocksThrottleReason*).
 struct ThrottleReason {
   std::uint32_t bit;
   const char* name;
@@ -89,7 +89,7 @@ constexpr bool is_throttled(std::uint32_t reasons) {
   return false;
 }
 
-/// Key in Model::extra_info: Record::huge_pages as "100 %".
+/// In Model::extra_info: Record::huge_pages as "100 %".
 inline constexpr const char* kHugePagesKey = "huge pages";
 /// Whether a share rounds to at least 1 %.
 constexpr bool has_huge_pages(double share) {

@@ -13,8 +13,8 @@ namespace headroom::record_json {
 /// Inverse of sentence(); NoteKind::kText if not recognised.
 Note note_of_sentence(const std::string& sentence);
 
-/// Sets members that schemas before 4 and OSS rows encode as names or texts in extra_info, and removes those
-/// texts unless invalid.
+/// Sets members that schemas before 4 and OSS rows encode as names or texts in extra_info; removes valid
+/// texts.
 void complete_old_record(Record& record, const std::vector<std::string>& notes);
 
 /// Moves texts of `ddp` and `cache` to Metric::numbers.

@@ -138,7 +138,7 @@ struct JsonMembers<Outcome> {
   static constexpr std::tuple kTable{required("kind", &Outcome::kind), optional("reason", &Outcome::reason)};
 };
 
-/// Reads an array into `column`, reusing its memory. Null reads as NaN. Throws Error naming `path`.
+/// Reuses the memory of `column`. Null reads as NaN. Throws Error naming `path`.
 void read_number_column(JsonReader& stream, std::vector<double>& column, const JsonPath& path);
 /// Null is an error.
 void read_number_column(JsonReader& stream, std::vector<std::uint32_t>& column, const JsonPath& path);
@@ -170,7 +170,7 @@ class RecordMembers {
   /// `record` must be new.
   explicit RecordMembers(Record& record) : record_(record) {}
 
-  /// Reads the value of a plain member. Otherwise returns false and leaves the value for `rest` of finish().
+  /// Reads a plain member; else returns false and leaves the value for `rest` of finish().
   bool take(JsonReader& stream, std::string_view key);
   /// Reads the other members. Throws Error naming `path`.
   void finish(const Json& rest, const JsonPath& path);

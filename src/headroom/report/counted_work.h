@@ -38,8 +38,8 @@ std::pair<double, double> counted_range(const Record& record);
 Table counted_table(const std::vector<CountedWork>& all);
 
 /// Reports cases in memory that move other than the declared bytes, beyond spread, background and 5 %,
-/// largest difference first. Ignores cache misses, which count L2 or L1 depending on the processor, often
-/// without prefetches.
+/// largest difference first. Ignores cache misses: they count L2 or L1 by processor, often without
+/// prefetches.
 std::vector<std::string> counted_findings(const std::vector<CountedWork>& all);
 
 std::string counted_legend(const std::vector<CountedWork>& all);

@@ -170,8 +170,7 @@ Standing standing_of(const Record& record) {
   return share && share->high < kAtLimit ? Standing::kBelowLimit : Standing::kInconclusive;
 }
 
-/// "3 cases: 1 misses its target, 2 at the limit (90 % or more)". Returns whether there was anything to
-/// count.
+/// "3 cases: 1 misses its target, 2 at the limit (90 % or more)". Returns whether there was anything.
 bool answer_standings(View& view, const MeasuredRows& rows) {
   std::array<std::size_t, kStandings.size()> counts{};
   for (const CaseRow& row : rows.all()) ++counts[static_cast<std::size_t>(standing_of(row.any()))];

@@ -20,9 +20,9 @@ void note_steal(const Track& track, Notes& notes);
 /// Notes about disturbed or doubtful samples.
 Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
 
-/// For each case "latency" (us), the headline and the reported metrics. Ratios are of times to the baseline,
-/// or to the first correct case if the baseline is wrong. A case without samples has one record with its
-/// outcome and no unit. `labels`: runner names by index.
+/// Per case "latency" (us), the headline and the reported metrics. Ratios are of times to the baseline, or to
+/// the first correct case if the baseline is wrong. A case without samples has one record with its outcome
+/// and no unit. `labels`: runner names by index.
 std::vector<Record> case_records(const GroupResult& result, const std::vector<std::string>& labels,
                                  const std::shared_ptr<const Environment>& environment);
 

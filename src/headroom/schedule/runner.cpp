@@ -16,8 +16,8 @@
 namespace headroom {
 
 /// The ranks of a job as one runner: all get the same requests (runner/protocol.h); replies are merged. A
-/// sample takes the time of the slowest rank; an idle rank reports 0 ns. A case fails if it fails on any
-/// rank. Losing a rank ends the job: RunnerLost is final.
+/// sample takes the slowest rank's time; an idle rank reports 0 ns. A case fails if it fails on any rank. A
+/// lost rank ends the job: RunnerLost is final.
 class RankRunner final : public Runner {
  public:
   /// Waits until the ranks have met. Throws like RankConversation's constructor.
@@ -62,8 +62,7 @@ constexpr const char* kTooLong = "broke the protocol: it sent a line that is too
 /// Its exit status says why it closed its socket.
 constexpr milliseconds kProcessEndTimeout{2000};
 
-/// GNU OpenMP's threads would spin for milliseconds after a parallel region and disturb the next runner; this
-/// suffices between regions.
+/// GNU OpenMP's threads would spin for milliseconds after a parallel region and disturb the next runner.
 constexpr const char* kSpins = "20000";
 
 SpawnOptions spawn_options(const RunnerCommand& command, int socket) {

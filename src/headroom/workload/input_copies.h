@@ -40,15 +40,15 @@ class InputCopies {
   Buffer memory_;
 };
 
-/// Returns the product of sizes, saturated at the maximum of int64, for State::require_memory.
+/// Product of sizes, saturated at the maximum of int64, for State::require_memory.
 std::size_t bytes_of(std::size_t a, std::size_t b, std::size_t c = 1, std::size_t d = 1);
 
 constexpr std::size_t item_bytes(std::string_view dtype) {
   return dtype == "int8" ? 1 : 2;
 }
 
-/// Returns the dtype whose peak bounds products of `weights` ("bf16", "int8", "int8_g32", "int4") with a bf16
-/// x. With x in fixed point, integer products stay integer, for which a CPU may have faster instructions.
+/// The dtype whose peak bounds products of `weights` ("bf16", "int8", "int8_g32", "int4") with a bf16 x. With
+/// x in fixed point, integer products stay integer, for which a CPU may have faster instructions.
 constexpr const char* dtype_of_peak(std::string_view weights) {
   return weights == "bf16" ? "bf16" : "int8";
 }
@@ -56,8 +56,8 @@ constexpr const char* dtype_of_peak(std::string_view weights) {
 /// Throws Error below 1.
 std::size_t size_axis(const State& state, std::string_view axis);
 
-/// Returns the axis `bytes` of a bandwidth limit, rounded down to a multiple of `unit`, the bytes moved at
-/// once. Skips the case at zero.
+/// Rounds the axis `bytes` of a bandwidth limit down to a multiple of `unit`, the bytes moved at once. Skips
+/// the case at zero.
 std::size_t limit_bytes(const State& state, std::size_t unit);
 
 }  // namespace headroom

@@ -15,8 +15,8 @@ struct Slice {
   std::size_t size() const { return end - begin; }
 };
 
-/// Returns the slice of `worker` out of `workers`. Slices are contiguous, in order, and differ by at most one
-/// unit. Every kernel and limit splits like this, so that they touch the same pages from the same CPUs.
+/// Slices are contiguous, in order, and differ by at most one unit. All kernels and limits split like this,
+/// so that they touch the same pages from the same CPUs.
 inline Slice slice_of(std::size_t count, int worker, int workers) {
   const auto index = static_cast<std::size_t>(worker);
   const auto parts = static_cast<std::size_t>(workers);

@@ -16,7 +16,7 @@ inline constexpr const char* kCollectives[] = {"all_reduce", "all_gather", "redu
                                                "all_to_all"};
 
 /// Rounds nccl-tests' size (output of all_gather, input of the others) down to whole elements, at least one,
-/// equally many per rank where the operation divides them. Throws Error for an unsupported dtype.
+/// equally many per rank where divided. Throws Error for an unsupported dtype.
 std::int64_t collective_bytes(std::string_view op, std::int64_t bytes, const std::string& dtype, int ranks);
 
 /// Minimum bytes that a rank sends and receives (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms
@@ -31,8 +31,8 @@ inline constexpr int kLatencyPercentiles[] = {75, 90, 95, 99};
 /// Converts case_records() and adds "latency p75" to "latency p99" without samples.
 std::vector<Record> collective_records(std::vector<Record> records);
 
-/// Fits alpha + beta * bytes for each collective, runner and rank count with several sizes, as two records,
-/// whose limits are the line through the sizes' limits.
+/// Fits alpha + beta * bytes for each collective, runner and rank count with several sizes, as two records;
+/// their limits are the line through the sizes' limits.
 std::vector<Record> collective_lines(const std::vector<Record>& collectives);
 
 View collectives_view(const std::vector<Record>& records);

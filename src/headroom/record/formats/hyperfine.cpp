@@ -45,7 +45,7 @@ bool same_command(const Record& a, const Record& b) {
          a.benchmark.dtype == b.benchmark.dtype;
 }
 
-/// Records have exit codes only if a run failed; their number may differ from that of the times.
+/// Only if a run failed; their number may differ from that of the times.
 Json exit_codes(const Record* record, std::size_t runs) {
   Json codes = Json::array();
   const bool known = record != nullptr && !record->samples.empty();
@@ -132,8 +132,8 @@ Command read_command(const Json& result, const std::string& where) {
   return command;
 }
 
-/// Recovers the template of filled-in commands, from the results that agree on it: a value may also occur
-/// elsewhere in one command, but hardly in all.
+/// Recovers the template of filled-in commands from the results that agree on it: a value may occur elsewhere
+/// in one command, but hardly in all.
 void restore_templates(std::vector<Command>& commands) {
   std::map<std::string, int> agreeing;
   const auto template_of = [](const Command& command) {
@@ -235,7 +235,7 @@ bool is_hyperfine_csv(std::string_view text) {
   return text.starts_with("command,mean,stddev,median,user,system,min,max");
 }
 
-/// The file's results as hyperfine's JSON has them.
+/// Converts to hyperfine's JSON.
 Json results_of_csv(std::string_view text, const std::string& source) {
   Json results = Json::array();
   for (JsonRow& row : parse_csv_rows(text, source, {"command"})) {

@@ -14,8 +14,7 @@
 
 namespace headroom {
 
-/// A cell of PyTorch's gpt-fast benchmark. Text is written unchanged, a double with six decimals, monostate
-/// empty.
+/// A cell of PyTorch's gpt-fast benchmark: text unchanged, a double with six decimals, monostate empty.
 using SeedNumber = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 struct SeedRow {
@@ -39,14 +38,14 @@ struct SeedRow {
   std::size_t left_out = 0;  ///< skipped or failed cases
 };
 
-/// Returns the mean over all axes but dtype for each experiment, backend, runner, dtype and metric, from
-/// headline records; none without measured cases. The first backend and runner have the experiment's name,
-/// others "gemv (reference)". The mean target is empty unless every case has one. Cases with is_miscounted()
-/// get a row "gemv (above its limit)".
+/// Returns means over all axes but dtype per experiment, backend, runner, dtype and metric, from headline
+/// records of measured cases. The first backend and runner have the experiment's name, others "gemv
+/// (reference)". The mean target is empty unless every case has one. Cases with is_miscounted() get a row
+/// "gemv (above its limit)".
 std::vector<SeedRow> seed_rows(const std::vector<Record>& records);
 
-/// Returns `previous` with `rows` added. Replaces a header shorter than ours, keeps others, and pads short
-/// lines with "0". Throws Error if `previous` is not CSV.
+/// Adds `rows` to `previous`. Replaces a header shorter than ours, keeps others, and pads short lines with
+/// "0". Throws Error if `previous` is not CSV.
 std::string seed_csv_text(std::span<const SeedRow> rows, std::string_view previous,
                           const std::string& source);
 

@@ -69,7 +69,7 @@ std::optional<double> time_of(const Summaries& summaries, const std::string& tag
   return seconds;
 }
 
-/// Searches beside the JSON file: paths are relative to nvbench's working directory, and files are moved
+/// Looks in the JSON file's folder: paths are relative to nvbench's working directory, and files are moved
 /// together.
 std::optional<fs::path> find_beside(const fs::path& json, const fs::path& named) {
   const fs::path folder = json.parent_path();
