@@ -25,7 +25,7 @@ struct CacheEstimate {
 /// Student's t, as order statistics do not reach far enough. Throws std::invalid_argument if empty.
 CacheEstimate estimate_of(std::span<const double> values);
 
-/// Median over pairs, inverted if higher is better. Nothing without a pair of positive values.
+/// Cold over warm, by pair; inverted if higher is better. Nothing without a pair of positive values.
 std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction);
 
 /// The first warm run over the second; 1 if stable.

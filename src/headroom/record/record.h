@@ -198,7 +198,7 @@ struct RatioToOther {
   std::optional<Interval> interval{};
   std::size_t pairs = 0;
   std::string other;  ///< backend and runner "native@native", or a command's title
-  /// Empty unless only they differ.
+  /// The other case's, if only they differ; else empty.
   std::string backend{}, runner{};
 };
 

@@ -16,7 +16,7 @@
 
 namespace headroom {
 
-/// Adds it to the dependencies (record/environment.h).
+/// Adds each runner's BLAS to the dependencies (record/environment.h).
 std::shared_ptr<const Environment> environment_with_blas(
     const std::shared_ptr<const Environment>& environment, const std::vector<RunnerOffer>& offers);
 

@@ -69,7 +69,7 @@ std::string imported_fingerprint(const std::vector<Environment::Runner>& machine
 /// The machine, if known, and its imported_fingerprint().
 std::shared_ptr<Environment> imported_environment(const Environment::Runner& machine);
 
-/// Knows ns, us, µs, ms and s.
+/// Nothing unless `unit` is ns, us, µs, ms or s.
 std::optional<double> nanoseconds_per(std::string_view unit);
 
 /// Unix time of an ISO 8601 time, also with a space for the T, fractions and Z; UTC without a zone. 0 if
