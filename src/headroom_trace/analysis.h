@@ -19,7 +19,7 @@ namespace headroom::trace {
 
 class TraceIndex;
 
-/// The main number of an analysis: a Record, a row per rank, a line of a diff.
+/// The main number of an analysis.
 struct Headline {
   std::string metric;  ///< "utilization"
   Kind kind = Kind::kNumber;
@@ -45,7 +45,7 @@ struct AnalysisResult {
   std::vector<std::string> notes;  ///< warnings, assumptions, next steps
   std::vector<OutputFile> files;   ///< only for a single trace; combine ignores them
   std::size_t ranks = 0;           ///< combined; 0: a single trace
-  /// For Analysis::combine and the pages; may be null.
+  /// May be null.
   std::shared_ptr<const RankSummary> summary;
 };
 
@@ -111,12 +111,11 @@ inline constexpr std::uint64_t kLargeTrace = std::uint64_t{700} << 20;
 
 Needs needs_of(const Analysis& analysis, const AnalysisOptions& options);
 
-/// In the order of the help.
 std::span<const Analysis* const> analyses();
 /// Nullptr for an unknown name.
 const Analysis* find_analysis(std::string_view name);
 
-/// Default Analysis::combine: one row per rank, and the spread.
+/// One row per rank, and the spread.
 AnalysisResult combine_headlines(std::span<const RankResult> ranks);
 
 AnalysisResult only_note(std::string note);

@@ -5,13 +5,10 @@
 
 namespace headroom::cli {
 
-/// `headroom report`.
 OptionTable report_options(Arguments& arguments);
 
-/// `headroom serve`.
 OptionTable serve_options(Arguments& arguments);
 
-/// `headroom history --site FOLDER`.
 OptionTable site_options(Arguments& arguments);
 
 }  // namespace headroom::cli

@@ -493,7 +493,6 @@ constexpr const char* kServeDetails[] = {
 /// Reports a locked history before the browser gives up.
 constexpr std::chrono::seconds kLockPatience{3};
 
-/// The answers of `headroom serve`: pages of a history, its feed, and running measurements.
 class ServedHistory {
  public:
   /// Throws Error if the history cannot be read.

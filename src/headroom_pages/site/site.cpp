@@ -427,7 +427,6 @@ SiteState announced(const SiteState& state, const SitePlan& plan,
 /// All functions throw Error.
 class SeriesReader {
  public:
-  /// `least`: the smallest change to report, relative to the level before.
   SeriesReader(Store& store, double least) : store_(store), least_(least) {}
 
   SeriesAnalysis analysis(const StoredSeries& series) {

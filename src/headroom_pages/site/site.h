@@ -31,7 +31,7 @@ struct SiteState;
 /// thread-safe.
 class LiveSite {
  public:
-  /// `least`: the smallest change to report, relative to the level before.
+  /// `least`: as for write_site().
   LiveSite(std::string store, double least, StoreWaiting waiting = {});
   ~LiveSite();
   LiveSite(const LiveSite&) = delete;

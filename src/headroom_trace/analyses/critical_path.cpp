@@ -51,8 +51,8 @@ std::string id_of(const std::string& text) {
   return number ? std::to_string(*number) : json_text(text);
 }
 
-/// Chrome trace for ui.perfetto.dev: every event on its own track (args.critical: on the path), a process
-/// "critical path", and arrows where the path changes tracks. Times in µs.
+/// Chrome trace for ui.perfetto.dev, in µs: events on their own tracks (args.critical: on the path), the
+/// process "critical path", and arrows between tracks.
 class Overlay {
  public:
   Overlay(const Trace& trace, std::span<const PathLink> path)

@@ -30,7 +30,6 @@ DataTable trace_table(const TraceIndex& index) {
             count_cell(index.steps().steps.size()), known(trace.rank), known(trace.world_size)}}};
 }
 
-/// Groups by name in a vector instead of a map.
 DataTable top_kernels(const Trace& trace, const std::vector<KernelType>& types, std::size_t top) {
   struct Group {
     std::int64_t count = 0, total = 0;

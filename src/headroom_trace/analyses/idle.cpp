@@ -332,8 +332,7 @@ double idle_share_of(const AnalysisResult& result) {
   return 0;
 }
 
-/// Lists `top` places per step and three (0: all), and the rest in one row: a step's rows sum to its idle
-/// time.
+/// `top` places per step and three (0: all), and a row for the rest: rows sum to the step's idle time.
 DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> steps, std::size_t top) {
   const Trace& trace = index.trace();
   constexpr std::size_t kMostOfAStep = 3;
@@ -365,8 +364,8 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
   return table;
 }
 
-/// A tree of idle time. Depth 0: host activity, 1: outermost operator or function, 2: innermost event. At
-/// most `top` branches per node and five; 0: all.
+/// Depth 0: host activity, 1: outermost operator or function, 2: innermost event. At most `top` branches per
+/// node and five; 0: all.
 DataTable culprit_table(const TraceIndex& index, std::size_t top) {
   const Trace& trace = index.trace();
   DataTable table{"culprits",

@@ -27,16 +27,16 @@
 namespace headroom::trace {
 namespace {
 
-/// Host calls as torch.profiler sees them, nested by time on each thread, with the GPU work of each. Columns
-/// are by event; kNone and 0 for events that are not calls.
+/// Host calls as torch.profiler nests them, with their GPU work. Columns are by event; kNone and 0 for other
+/// events.
 struct OpTree {
   std::vector<std::uint32_t> calls;   ///< parents before children
   std::vector<std::uint32_t> parent;  ///< innermost enclosing call
   std::vector<std::int64_t> self_ns;
   std::vector<std::int64_t> device_ns;        ///< launched by the call itself
   std::vector<std::int64_t> device_total_ns;  ///< with the children's
-  /// Representative: the call itself, or its parent's if it is the only child of a parent of the same name
-  /// (torch counts aten::arange in aten::arange once) or belongs to the profiler.
+  /// The call itself, or its parent's if it is an only child of the same name (as torch counts aten::arange)
+  /// or belongs to the profiler.
   std::vector<std::uint32_t> representative;
   std::int64_t unattributed_device_ns = 0;
 };
@@ -55,7 +55,7 @@ bool is_profiler_event(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// Owners of GPU work: the innermost operator, as in torch, else the innermost annotation, else kNone.
+/// The innermost operator, as in torch, else the innermost annotation, else kNone.
 std::vector<std::uint32_t> owners(const Trace& trace, const OpTree& tree) {
   std::vector<std::uint32_t> owner(trace.events.size(), kNone);
   for (const std::uint32_t call : tree.calls) {
@@ -181,7 +181,6 @@ class Averages {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open_;  ///< enclosing calls, with rows
   std::vector<std::uint32_t> open_of_group_;
 
-  /// Formatted as a call stack.
   std::string functions_above(std::uint32_t event) const {
     std::string stack;
     std::uint32_t frame = frame_[event];
@@ -386,7 +385,7 @@ std::vector<std::uint32_t> by_total_time(const std::vector<PythonTimes>& times) 
   return order;
 }
 
-/// Sorts by own device time, as outer lines include all of it; without GPU work by memory.
+/// By own device time; without GPU work by memory.
 std::vector<std::uint32_t> by_own_time(const std::vector<PythonTimes>& lines) {
   std::vector<std::uint32_t> order(lines.size());
   std::iota(order.begin(), order.end(), 0U);

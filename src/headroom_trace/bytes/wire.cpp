@@ -77,7 +77,7 @@ bool WireStream::fill(std::size_t count) {
     if (at_ > 0) std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
     end_ -= at_;
     at_ = 0;
-    // Doubles the buffer: a false length costs no memory.
+    // A false length costs no memory.
     if (buffer_.size() - end_ < kBlock) buffer_.resize(std::max(2 * buffer_.size(), 2 * kBlock));
     const std::size_t got = source_.read(buffer_.data() + end_, buffer_.size() - end_);
     if (got == 0) return false;

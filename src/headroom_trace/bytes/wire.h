@@ -52,13 +52,11 @@ class WireStream {
   explicit WireStream(ByteSource& source) : source_(source) {}
 
   enum class Next { kField, kOver, kBroken, kCutOff };
-  /// Reads a field before byte `end`. For kBytes it reads only the length: then call take() or pass(), or
-  /// read the nested fields up to offset() + value.
+  /// Reads a field before byte `end`; of kBytes only the length: then call take() or pass(), or read fields
+  /// up to offset() + value.
   Next next(WireField& field, std::uint64_t end = UINT64_MAX);
-  /// Reads an untagged number.
   Next next_varint(std::uint64_t& value, std::uint64_t end = UINT64_MAX);
-  /// Returns at most kLargest bytes, valid until the next call; nothing if the stream is shorter. Memory
-  /// follows the bytes present.
+  /// Returns at most kLargest bytes, valid until the next call; nothing if the stream is shorter.
   std::optional<std::string_view> take(std::uint64_t count);
   /// Returns false if the stream is shorter.
   bool pass(std::uint64_t count);

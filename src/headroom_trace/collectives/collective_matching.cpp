@@ -518,7 +518,6 @@ double weighted_median(std::vector<std::pair<double, double>>& values, double no
   return now;
 }
 
-/// Iterates weighted medians of neighbours.
 void settle(const ClockEdges& edges, std::span<const std::size_t> ranks, std::vector<double>& offsets) {
   constexpr int kMostRounds = 100;
   constexpr double kLeastMoveNs = 1;

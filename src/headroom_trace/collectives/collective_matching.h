@@ -13,7 +13,6 @@
 
 namespace headroom::trace {
 
-/// One rank's part of a collective.
 struct Part {
   std::size_t rank = 0;  ///< index among the given ranks
   const CollectiveCall* call = nullptr;
@@ -35,10 +34,10 @@ struct CollectiveMatches {
   std::vector<std::string> groups_by_time;  ///< matched by time, because indices disagree
 };
 
-/// Matches calls by process group and index. A match needs the index on every rank of the group, the same
-/// collective (and size, for an all-reduce), and kernels overlapping on corrected clocks (clock_offsets).
-/// Missing collectives shift indices: such a group is matched by step and place in the step if all common
-/// steps agree, else by time (in order, overlapping on uncorrected clocks) if that explains more.
+/// Matches calls by process group and index: on every rank of the group, of one collective (and size, for an
+/// all-reduce), overlapping on corrected clocks (clock_offsets). A group with shifted indices is matched by
+/// step and place if all common steps agree, else by time (in order, overlapping on uncorrected clocks) if
+/// that explains more.
 CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>> ranks);
 
 /// Arrivals at one collective. `offsets` are subtracted from the clocks (empty: uncorrected).
@@ -75,9 +74,9 @@ std::vector<Headline> match_headlines(std::span<const MatchedCollective> matched
 
 struct MatchedCollective;
 
-/// Clock leads by rank, ns, relative to the median of connected ranks; 0 without matched collectives. All
-/// parts of a collective end almost together, so the median difference of ends estimates the offset of two
-/// ranks; the result fits all pairs best. A rank that always starts late keeps its lateness.
+/// Clock leads by rank, ns, over the median of connected ranks; 0 without matched collectives. Fits the
+/// median differences of ends, as all parts of a collective end almost together. A rank that always starts
+/// late keeps its lateness.
 std::vector<double> clock_offsets(std::size_t ranks, std::span<const MatchedCollective> matched);
 
 }  // namespace headroom::trace

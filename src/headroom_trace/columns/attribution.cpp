@@ -15,7 +15,7 @@ namespace {
 
 constexpr CategoryMask kLaunchers = mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
-/// Maps correlations to calls of one space: an array, or a hash table for sparse numbers.
+/// An array, or a hash table for sparse numbers.
 class CallsByCorrelation {
  public:
   CallsByCorrelation(const Trace& trace, const ProcessSpaces& spaces, std::uint32_t space) {

@@ -16,7 +16,7 @@ bool has_launchers(const Trace& trace);
 /// By row of trace.gpu, the call with the same correlation, or kNone. Needs kLaunches.
 std::vector<std::uint32_t> launches(const Trace& trace);
 
-/// Calls `take` for each launching call, in the order of Trace::events. Needs kLaunches.
+/// In the order of Trace::events. Needs kLaunches.
 void for_each_launch_call(const Trace& trace,
                           const std::function<void(std::uint32_t call, bool has_work)>& take);
 
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std
 /// regions, graphs, custom ops). Excludes generic kernels, copies and sets. Needs kLaunches and kOps.
 std::vector<bool> matmul_or_convolution(const Trace& trace);
 
-/// By kernel name; needs only the GPU work.
+/// Needs only the GPU work.
 std::vector<bool> matmul_or_convolution_by_name(const Trace& trace);
 
 }  // namespace headroom::trace

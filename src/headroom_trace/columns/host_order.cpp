@@ -27,7 +27,6 @@ std::vector<std::uint32_t> parents_in(const Trace& trace, std::span<const std::u
 
 std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories) {
   const Events& events = trace.events;
-  // Counting sort by thread.
   std::vector<std::size_t> end(trace.threads.size(), 0);
   std::size_t count = 0;
   const auto is_wanted = [&](std::uint32_t event) {

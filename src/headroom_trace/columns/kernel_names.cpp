@@ -296,7 +296,7 @@ bool is_matmul_or_convolution_kernel(std::string_view name) {
                                                        "fused_moe_kernel", "xmma"};
   if (contains_any(name, kNever) || is_generic_kernel(name)) return false;
   if (name.starts_with("triton_")) {
-    // Fused loops are named after preceding ops; only templates multiply.
+    // Only templates multiply.
     constexpr std::array<std::string_view, 3> kProducts{"mm", "conv", "matmul"};
     return (name.starts_with("triton_tem_") || name.starts_with("triton_mm") ||
             name.starts_with("triton_bmm")) &&

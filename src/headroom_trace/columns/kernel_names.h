@@ -36,7 +36,6 @@ std::string kernel_base_name(std::string_view name);
 /// Kernels of cuBLAS, cuBLASLt, CUTLASS, cuDNN, hipBLASLt (Cijk_), Blackwell (nvjet_), MIOpen, composable
 /// kernel and Triton's templates; not their flash attention, permutations, quantisation and MoE routing.
 bool is_matmul_or_convolution_kernel(std::string_view name);
-/// aten::mm, linear, convolution, their backwards...
 bool is_matmul_or_convolution_op(std::string_view name);
 /// Kernels that copy, fill, convert, add or sum; not layout and Winograd transforms.
 bool is_generic_kernel(std::string_view name);

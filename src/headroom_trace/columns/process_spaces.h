@@ -23,7 +23,6 @@ struct ProcessSpaces {
 /// hosts, and between equal hosts by file order. Needs kLaunches.
 ProcessSpaces process_spaces(const Trace& trace);
 
-/// Extracts the events of one space.
 Trace rank_of(const Trace& trace, const ProcessSpaces& spaces, std::uint32_t space);
 
 }  // namespace headroom::trace

@@ -51,7 +51,6 @@ Spans merged(std::vector<Span> spans);
 std::int64_t length(const Spans& spans);
 Spans unite(const Spans& a, const Spans& b);
 Spans intersect(const Spans& a, const Spans& b);
-/// Returns a without b.
 Spans subtract(const Spans& a, const Spans& b);
 /// ns; O(log n + spans inside).
 std::int64_t length_within(const Spans& spans, Span window);

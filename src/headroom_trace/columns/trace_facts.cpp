@@ -159,7 +159,6 @@ std::vector<std::string> notes_of(std::span<const AssignedRank> placed) {
   return notes;
 }
 
-/// Files claiming the same rank take the ranks in their names, unless claimed by others.
 struct NamedRanks {
   std::vector<std::optional<std::int64_t>> ranks;
   std::vector<std::string> notes;

@@ -73,7 +73,6 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces);
 /// Missing or unreadable parts of the file, or "".
 std::string missing_data_text(const Trace& trace);
 
-/// A cached predicate of names.
 class NamePredicate {
  public:
   NamePredicate(const Trace& trace, bool (*predicate)(std::string_view))

@@ -92,7 +92,7 @@ constexpr std::array kDevices{
     Known{"mi210", "", 0, peaks("MI210", 1638.4, 22.6, 22.6, 45.3, 45.3, 0, 181, 181, 0, 181)},
     Known{"mi100", "", 0, peaks("MI100", 1228.8, 11.5, 23.1, 11.5, 46.1, 0, 184.6, 92.3, 0, 184.6)}};
 
-/// True for "a100" in "nvidia a100-sxm4-40gb", not in "nvidia rtx a1000" or "xa100".
+/// True for "a100" in "nvidia a100-sxm4-40gb", not in "nvidia rtx a1000".
 bool has_word(std::string_view name, std::string_view word) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {

@@ -74,7 +74,6 @@ struct RooflineRow {
   std::vector<std::uint32_t> call_events;  ///< rows of Trace::events
 };
 
-/// Why the cost of GPU work is known or not.
 enum class Coverage : std::uint8_t {
   kKnown,
   kUnknown,  ///< operator of unknown cost

@@ -39,8 +39,7 @@ struct JobStretch {
 
 /// The job's path backwards from the end of the last rank: along a rank to the latest collective in which it
 /// waited, then along the rank that arrived last. Skips a wait if the rank's own path was in other work when
-/// the collective ended. Clocks are aligned by `offsets`. In order of time; empty if no rank has a window.
-/// Points into `matched`.
+/// the collective ended. In order of time; empty if no rank has a window. Points into `matched`.
 std::vector<JobStretch> job_path(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
                                  std::span<const double> offsets);
 
@@ -49,7 +48,7 @@ DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankR
                          std::size_t top);
 /// By rank and class, longest first.
 DataTable job_class_table(std::span<const JobStretch> path, std::span<const RankResult> ranks);
-/// Length and main part as a sentence. The path must not be empty.
+/// The path must not be empty.
 std::string job_path_sentence(std::span<const JobStretch> path, std::span<const RankResult> ranks);
 std::int64_t length_ns(std::span<const JobStretch> path);
 

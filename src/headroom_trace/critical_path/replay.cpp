@@ -138,7 +138,6 @@ std::int64_t Replay::after_start(std::int64_t at_ns) const {
   return std::clamp(after, -kFarNs, kFarNs);
 }
 
-/// Adds the work in queue order.
 void Replay::add_pieces(const TraceIndex& index) {
   const Trace& trace = index.trace();
   const Events& events = trace.events;
@@ -259,9 +258,8 @@ void Replay::find_end(const Trace& trace) {
   }
 }
 
-/// Assumes that each piece depends on the work of other streams that ended last before its start, if later
-/// than the preceding work of its stream; even if its launch was later, so that no unrecorded concurrency
-/// occurs.
+/// Each piece depends on the work of other streams that ended last before its start, if later than the
+/// preceding work of its stream, even if launched later.
 void Replay::find_sources(const Trace& trace) {
   const auto end_of = [&](std::uint32_t of) { return this->end_of(of); };
   const auto take = [&](Piece& piece, std::uint32_t source) {

@@ -44,7 +44,6 @@ class Replay {
     bool has_waited = false;                ///< the work ended after the call began
   };
 
-  /// A link of the chain of causes.
   struct Link {
     enum class Kind : std::uint8_t {
       kHost,     ///< before the launch of `row`; kNone: until the end
@@ -70,17 +69,15 @@ class Replay {
   /// launched in the window runs after it. O(n).
   std::int64_t length_ns(const WhatIf& what_if = {}) const;
 
-  /// The chain of causes, from the end of the window back to the last cause each time: the preceding work of
-  /// the stream, the source, or the launch; then along the host to the last late call and the work that it
-  /// waited for. In order of time; the links fill the time from the window's start to its start +
-  /// length_ns(). O(n).
+  /// The chain of last causes, back from the end of the window: the preceding work of the stream, the source,
+  /// or the launch; then along the host to the last late call and the work it waited for. In order of time;
+  /// the links fill length_ns() from the window's start. O(n).
   std::vector<Link> chain() const;
 
  private:
   static constexpr std::uint32_t kNoIndex = kNone;
   static constexpr std::int64_t kNoTail = -1;
 
-  /// The last dependency of a piece.
   enum class Bound : std::uint8_t { kLaunch, kPrevious, kSource };
   struct Piece {
     std::uint32_t row = 0;

@@ -35,7 +35,7 @@ enum class Advice : std::uint8_t {
   kExpandSegments
 };
 
-/// Returns the advice in the terms of the tool that wrote the trace.
+/// In the terms of the tool that wrote the trace.
 std::string advice(Advice what, Writer writer);
 
 /// Returns why the file may have no GPU work.

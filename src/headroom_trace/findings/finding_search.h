@@ -106,7 +106,7 @@ class FindingSearch {
     return allowed_ns_ + static_cast<double>(fused_ns) / step_count();
   }
   double saved_ns(const Removed& removed) const;
-  /// Sets the last finding's partner: the earlier finding on which its gain depends most. `gone` is by
+  /// Sets the last finding's partner: the earlier finding on which its gain depends most. `removed` is by
   /// finding; nullptr without a what-if.
   void set_partner(std::span<const Removed* const> removed, std::span<Finding> findings) const;
   /// The finding to extend, else nullptr.

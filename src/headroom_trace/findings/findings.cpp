@@ -49,8 +49,7 @@ std::string without_launch_note(const FindingSearch& search) {
                      format_percent(share), search.advice(Advice::kRecordLaunches));
 }
 
-/// Prepends the step time without the events that match the glob and their work. Throws Error if nothing
-/// matches.
+/// Throws Error if nothing matches.
 void add_without(const FindingSearch& search, const std::string& pattern, AnalysisResult& result) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;

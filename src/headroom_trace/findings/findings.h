@@ -18,7 +18,6 @@ namespace headroom::trace {
 class TraceIndex;
 struct Finding;
 
-/// Whether the device time of a step is known.
 enum class DeviceTimeStatus : std::uint8_t {
   kYes,
   kNoWork,
@@ -82,7 +81,7 @@ const char* to_string(FindingKind kind);
 /// Throws Error for an unknown text.
 FindingKind finding_kind(std::string_view text);
 
-/// A cause of lost time. Gains are per step, or of the trace if it has no steps.
+/// Gains are per step, or of the trace if it has no steps.
 struct Finding {
   FindingKind kind = FindingKind::kHostBound;
   double recoverable_ns = 0;     ///< gain of this cause alone

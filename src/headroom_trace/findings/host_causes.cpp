@@ -21,8 +21,6 @@
 
 namespace headroom::trace {
 
-// Causes in calls that wait for the device, which then waits for the host.
-
 namespace {
 
 /// A wait this soon after an allocation belongs to it.
@@ -372,8 +370,6 @@ void find_synchronisation(FindingSearch& search) {
   for (const auto& [gain, i] : order)
     search.take(candidate_cause(search, sites[i], without(search, sites[i]), gain));
 }
-
-// Causes between the start of a launch call and of its work.
 
 namespace {
 

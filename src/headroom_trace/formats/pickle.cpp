@@ -14,7 +14,6 @@
 
 namespace headroom::trace::readers {
 
-/// A pickle machine limited to plain values.
 class PickleReader {
  public:
   PickleReader(ByteSource& source, Pickle& pickle) : source_(source), pickle_(pickle), buffer_(kBlock) {}
@@ -272,7 +271,6 @@ class PickleReader {
     return true;
   }
 
-  /// The class name represents an object.
   bool step_object(unsigned char opcode) {
     switch (opcode) {
       case 'c':

@@ -327,7 +327,6 @@ class XplaneReader {
   std::size_t plane_ = 0;
   Device device_;
   bool is_done_ = false;
-  // Current event.
   EventArguments arguments_;
   std::optional<std::int64_t> step_;
   bool has_correlation_ = false, is_copy_ = false, is_set_ = false;

@@ -44,7 +44,7 @@ struct StepSet {
 /// Marks all as whole.
 StepSet step_set(const Trace& trace);
 
-/// Sets StepSet::is_whole from the launches of each step.
+/// Sets StepSet::is_whole.
 void find_whole_steps(const Trace& trace, StepSet& set);
 
 /// Describes steps not marked by a profiler, else empty.

@@ -69,7 +69,6 @@ std::int64_t median_duration(const Trace& trace, NameId name) {
   return *middle;
 }
 
-/// Work that encloses two or more later events of its stream.
 std::vector<std::uint32_t> enclosing_work(const TraceIndex& index) {
   struct Stream {
     std::uint32_t last = kNone;

@@ -10,7 +10,6 @@
 
 namespace headroom::trace {
 
-/// Why figures of a trace are wrong or incomplete.
 enum class DoubtKind : std::uint8_t {
   kOverrun,              ///< ends long after later work of its stream: left out
   kFarTime,              ///< far from all other events: left out

@@ -82,7 +82,6 @@ class JsonDescent {
   std::optional<std::string> take_text();
 
   std::uint64_t offset() const { return feed_.offset(); }
-  /// The error of the last take().
   const std::string& problem() const { return problem_; }
   /// Why the text ended early, or empty.
   const std::string& damage() const { return damage_; }

@@ -98,9 +98,9 @@ class NestWalk {
   HostNest nest_;
 };
 
-/// Connects threads that call the device in turn: during the backward pass the caller of backward() waits for
-/// autograd's thread, which the file does not show. A weightless edge leads from the last event of one thread
-/// to the next event of another if none is open between.
+/// Connects threads that call the device in turn, as the file does not show that the caller of backward()
+/// waits for autograd's thread: a weightless edge from the last event of one thread to the next of another if
+/// none is open between.
 void add_thread_switches(const Trace& trace, std::span<const std::uint32_t> chosen, HostNest& nest) {
   const Events& events = trace.events;
   std::vector<bool> calls_device(trace.threads.size());
@@ -145,7 +145,7 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
 
 /// Events that start within the window. Time goes to the innermost open event: cpu, data loading inside a
 /// DataLoader event, none inside a call marked `waiting` (by event). Weightless edges connect the top-level
-/// events of a thread, and threads that call the device in turn. O(n log n).
+/// events of a thread. O(n log n).
 HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& waiting) {
   const Events& events = trace.events;
   std::vector<std::uint32_t> chosen = nesting_order(trace, kOnCpu);

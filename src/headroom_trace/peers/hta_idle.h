@@ -9,7 +9,6 @@
 
 namespace headroom::trace {
 
-/// Holistic Trace Analysis' cause of a gap.
 enum class HtaIdleCause : std::uint8_t {
   kHostWait,    ///< launched after the previous work had ended
   kKernelWait,  ///< shorter than the threshold

@@ -16,7 +16,6 @@ namespace {
 using CandidateKey = std::pair<std::int64_t, std::string>;
 using LastCalls = std::map<std::int64_t, std::map<std::size_t, const CollectiveCall*>>;
 
-/// The spread: mean over shared iterations of the deviation of the durations between ranks.
 HtaStragglerCandidate candidate_of(const CandidateKey& key, const LastCalls& calls,
                                    double mean_iteration_ns) {
   HtaStragglerCandidate candidate{key.first, key.second};

@@ -19,7 +19,6 @@ struct Iterations {
   std::int64_t total_ns = 0;
 };
 
-/// A stream and kernel that may reveal a straggler.
 struct HtaStragglerCandidate {
   std::int64_t stream = -1;
   std::string kernel;
@@ -45,11 +44,11 @@ struct HtaStragglerSearch {
   }
 };
 
-/// Searches for stragglers as Holistic Trace Analysis does: of the last communication kernels of at least
-/// `min_share` of the mean iteration per rank, stream, iteration and name, takes the (stream, name) whose
-/// durations differ most between ranks (sample standard deviation, mean over iterations). A blocking
-/// collective ends on all ranks together, so the last to start delayed the others. Calls outside all
-/// iterations (-1) count only if no rank has steps.
+/// As Holistic Trace Analysis: of the last communication kernels of at least `min_share` of the mean
+/// iteration per rank, stream, iteration and name, takes the (stream, name) whose durations differ most
+/// between ranks (sample standard deviation, mean over iterations). A blocking collective ends on all ranks
+/// together, so the last to start delayed the others. Calls outside all iterations (-1) count only if no rank
+/// has steps.
 HtaStragglerSearch hta_straggler_search(std::span<const std::vector<CollectiveCall>> ranks,
                                         std::span<const Iterations> iterations, double min_share);
 

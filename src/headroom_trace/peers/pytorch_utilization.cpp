@@ -21,9 +21,8 @@ struct Event {
   bool is_matmul_or_convolution = false;
 };
 
-/// The double nearest to ns / 1000, as Python reads decimal microseconds. A long double holds every int64,
-/// and its quotient cannot cross a tie: a multiple of 1/1000 that is not a tie is at least 1/125 of a
-/// double's half step away from one.
+/// The double nearest to ns / 1000, as Python reads decimal microseconds. The long double's quotient cannot
+/// cross a tie: other multiples of 1/1000 are at least 1/125 of a double's half step away.
 double to_microseconds(std::int64_t ns) {
   static_assert(std::numeric_limits<long double>::digits >= 64);
   return static_cast<double>(static_cast<long double>(ns) / 1000.0L);

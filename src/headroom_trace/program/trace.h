@@ -17,16 +17,13 @@ struct TraceProcessGroup {
   std::function<std::vector<trace::FileAnalysis>(std::vector<trace::FileAnalysis>)> gather;
 };
 
-/// Runs `headroom trace [ANALYSIS] FILE...`; only the first of the crew prints and writes.
+/// Only the first of the crew prints and writes.
 ExitCode analyze_traces(const TraceOptions& options, const TraceProcessGroup& group = {});
 
-/// `headroom trace convert IN OUT`: writes a clean Chrome trace, or its events as CSV.
 OptionTable trace_convert_options();
 
-/// `headroom trace diff A B`: joins traces or jobs by name and place.
 OptionTable trace_diff_options();
 
-/// `headroom trace merge FILE... -o OUT`: writes one trace of all ranks, with aligned clocks.
 OptionTable trace_merge_options();
 
 OptionTable trace_options(Arguments& arguments);

@@ -255,7 +255,6 @@ class JobReplay {
     return {last, lead};
   }
 
-  /// Replays at most kMostReplays ranks.
   void set_costs(std::span<const double> excess, Lateness& found) const {
     constexpr std::size_t kMostReplays = 64;
     std::vector<std::size_t> late;

@@ -131,7 +131,6 @@ struct Translations {
 
 /// Events of one chunk. Names and threads index LocalTables, rows the batch.
 struct Batch {
-  /// New table entries.
   std::vector<std::string_view> new_texts, new_json, new_threads;
   std::vector<EventRow> events;
   std::vector<GpuDetail> gpu;

@@ -124,8 +124,6 @@ class Arguments {
 
 std::string shown(Raw value);
 
-/// Durations, instants, counters, flows, asynchronous events, objects, marks, memory dumps, contexts, clocks,
-/// metadata.
 bool is_known_phase(char phase);
 
 // For Problem::what.

@@ -173,7 +173,7 @@ struct EventValues {
 
 inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
 
-/// Reads events into batches. One per reading thread.
+/// One per reading thread.
 class EventReader {
  public:
   explicit EventReader(Needs needs);
@@ -217,7 +217,6 @@ class EventReader {
   std::array<char, 40> category_text_{};
   std::size_t category_size_ = 0;
   Category category_of_text_ = Category::kOther;
-  // Current event.
   EventFields fields_;
   EventValues values_;
   Walk later_;  ///< arguments seen too early

@@ -119,7 +119,7 @@ struct TypedEvent {
   std::string_view category_text{};  ///< for kOther, as in the file
 };
 
-/// Takes the events of other formats, for reading and conversion alike.
+/// Takes the events of other formats.
 class EventSink {
  public:
   EventSink(const EventSink&) = delete;
@@ -144,7 +144,6 @@ class EventSink {
     batch_.skip_event(offset, std::move(what));
   }
   void problem(std::uint64_t offset, std::string what) { batch_.add_problem(offset, std::move(what)); }
-  /// Reports a truncated file.
   void cut_off(std::uint64_t offset, std::string what);
 
   /// Throws Error "interrupted" on cancellation.

@@ -23,7 +23,7 @@ struct MeasuredUtilization {
   PyTorchUtilization as_pytorch;  ///< benchmark_utilization of PyTorch
   Breakdown devices;              ///< over the devices' spans
   Trace trace;
-  /// Returns the summed busy time of the devices relative to length_s.
+  /// Summed over the devices, relative to length_s.
   double busy_share() const { return static_cast<double>(devices.busy_ns) / 1e9 / length_s; }
 };
 

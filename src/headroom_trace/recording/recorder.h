@@ -122,7 +122,6 @@ struct DeviceDescription {
                shared_memory_per_multiprocessor = 0;  ///< bytes
 };
 
-/// A kernel launch.
 struct KernelShape {
   std::array<std::int32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   std::int32_t registers_per_thread = 0;

@@ -87,7 +87,6 @@ constexpr std::array kPhrases = {
            "# long communication kernel"},
 };
 
-/// The row of a table with the largest value of a column.
 struct Leader {
   std::string_view analysis, table, column, what;
 };

@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-/// The analysis of one trace or job, the source of every output.
+/// The source of every output.
 struct TraceReport {
   std::string name;  ///< of the program and of its records
   std::string analysis;

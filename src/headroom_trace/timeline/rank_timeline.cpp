@@ -428,7 +428,6 @@ std::uint32_t StackSums::name_of(std::uint32_t event) {
   std::string name =
       trace_.events.category[event] == Category::kPython ? plain_frame(text) : std::string(text);
   const auto next = static_cast<std::uint32_t>(tree_.names.size());
-  // Merge names that became equal.
   names_[id] = name.size() == trace_.names[id].size() ? next : changed_.emplace(name, next).first->second;
   if (names_[id] == next) tree_.names.push_back(std::move(name));
   return names_[id];

@@ -112,7 +112,6 @@ struct TimelineLimits {
   std::size_t counter_points = 60'000;  ///< buckets of all counters
   std::size_t flame_nodes = 4000;       ///< per tree
 };
-/// Splits the limits among the ranks.
 TimelineLimits limits_of_rank(const TimelineLimits& limits, std::size_t ranks);
 
 /// On one clock.

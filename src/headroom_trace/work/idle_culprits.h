@@ -23,7 +23,7 @@ Spans data_loading(const Trace& trace);
 Spans host_communication(const Trace& trace);
 /// When operators ran on any thread.
 Spans operators(const Trace& trace);
-/// When events of the category ran on any thread.
+/// On any thread.
 Spans times_of(const Trace& trace, Category category);
 
 enum class HostActivity : std::uint8_t {
@@ -106,7 +106,7 @@ struct DeviceGap {
   bool is_device_late() const { return late_from_ns < time.end && !is_work_lost; }
 };
 
-/// All idle times of the devices. The parts fill the gaps exactly, in order.
+/// The parts fill the gaps exactly, in order.
 struct IdleCulprits {
   std::vector<DeviceGap> gaps;
   std::vector<IdlePart> parts;

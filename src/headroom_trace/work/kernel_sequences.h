@@ -13,7 +13,6 @@ namespace headroom::trace {
 
 inline constexpr std::size_t kLongestSequence = 5;
 
-/// A repeated sequence of kernels on a stream.
 struct KernelSequence {
   std::vector<NameId> names;  ///< 2 to kLongestSequence
   std::int64_t count = 0;

@@ -51,7 +51,6 @@ struct MemoryHistory {
 };
 MemoryHistory memory_history(const Trace& trace);
 
-/// True if the file holds only memory events, as a snapshot does.
 bool has_only_memory(const Trace& trace);
 
 /// "CPU", "CUDA", ... by torch's numbers, else "device type 77".

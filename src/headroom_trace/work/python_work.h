@@ -86,7 +86,6 @@ std::string_view module_of_frame(std::string_view frame);
 std::string plain_frame(std::string_view frame);
 /// True for "file.py(41): func"; false for C functions.
 bool is_python_line(std::string_view frame);
-/// True for the user's code, false for a library's.
 bool is_user_line(std::string_view frame);
 /// Innermost line of the user's code in a stack (innermost first, separated by semicolons), else its first
 /// frame.

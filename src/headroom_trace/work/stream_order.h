@@ -37,7 +37,6 @@ std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& wor
 void find_empty_queues(const Trace& trace, std::span<const std::uint32_t> launch,
                        std::vector<StreamOrder>& orders);
 
-/// A host call that waits for GPU work.
 struct HostWait {
   std::uint32_t call = 0;  ///< row of Trace::events
   std::uint32_t row = 0;   ///< row of Trace::gpu
@@ -63,13 +62,12 @@ struct SyncWaits {
   bool is_inferred = false;              ///< from call names, without cuda_sync events
 };
 
-/// With cuda_sync events: a context sync waits for the last work of every stream of its device queued before
-/// the call, a stream sync for that of its stream, an event sync for the last work of the recorded stream
-/// queued before the record; a stream wait delays the stream's next work until that. A query (cudaEventQuery)
-/// waits for nothing that ended after it. Without cuda_sync events: cudaDeviceSynchronize and similar wait
-/// for all streams; cudaStreamSynchronize and cudaEventSynchronize for the stream that the thread last
-/// launched to, if its last work had ended by then. Always: a copy to or from pageable memory, or by a
-/// synchronous call, that ends before the call returns.
+/// With cuda_sync events: a context sync waits for the last work queued before the call on every stream of
+/// its device, a stream sync on its stream, an event sync for the last work queued before the record; a
+/// stream wait delays the stream's next work until then. A query (cudaEventQuery) waits for nothing that
+/// ended after it. Without: cudaDeviceSynchronize and similar wait for all streams; cudaStreamSynchronize and
+/// cudaEventSynchronize for the stream that the thread last launched to, if finished by then. Always: a
+/// synchronous copy (is_synchronous_copy) that ends before the call returns.
 SyncWaits sync_waits(const Trace& trace, std::span<const std::uint32_t> launch,
                      std::span<const StreamOrder> streams);
 

@@ -8,7 +8,6 @@
 
 namespace headroom::trace {
 
-/// A property that the events of a trace should have.
 struct TraceCheck {
   const char* what;  ///< "GPU work that starts before its launch"
   const char* reason;
