@@ -60,16 +60,12 @@ class TextIndex {
   std::vector<std::string> texts_;
 };
 
-/// {COLUMN: [one of each row]}:
-///
-/// "case", "backend", "dtype", "outcome" ("measured", "skipped", "failed", "wrong"), "reason"; "time",
-/// "time_low", "time_high" in "time_unit", "n" samples; "metric", "value", "low", "high" in "unit", if the
-/// case has a metric besides its time; "limit" (its name), "share" of it, "share_low", "share_high"; "target"
-/// in "unit" and "target_share", "verdict" ("ok", "missed", "inconclusive"); "marks" (noise flags); "ratio",
-/// "ratio_low", "ratio_high" to "ratio_to"; "samples" of the time or metric (sample_summary()), "limit_at"
-/// and "target_at" in their unit, "modes" ([[median, share]...]); "notes" and "about": indices of `texts`;
-/// "environment": index of `environments`, if several. Missing values are null; columns that are null in all
-/// rows are omitted.
+/// {COLUMN: [one of each row]}: "outcome" is "measured", "skipped", "failed" or "wrong"; "n" counts samples;
+/// "value", "low", "high" are in "unit", if the case has a metric besides its time; "share" is relative to
+/// "limit" (a name); "target" is in "unit", "verdict" "ok", "missed" or "inconclusive"; "marks" are noise
+/// flags; "samples" are of the time or metric (sample_summary()), "limit_at" and "target_at" in their unit;
+/// "modes": [[median, share]...]; "notes" and "about" index `texts`, "environment" `environments`, if
+/// several. Missing values are null; columns that are null in all rows are omitted.
 Json case_columns(const std::vector<Record>& records, const std::vector<CaseRow>& rows,
                   const std::vector<const Environment*>& environments, TextIndex& texts);
 

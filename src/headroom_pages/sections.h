@@ -32,12 +32,10 @@ PageSection run_section(std::string title, const std::vector<Record>& records,
 ///      "count": comparisons, "comparisons": {COLUMN: [one of each]}, "texts": [text],
 ///      "shifts_of": number or absent}
 ///
-/// Columns: "test" (index), "case", "backend", "metric", "unit", "lower_is_better", "baseline", "value";
-/// "ratio" (test over baseline), "low", "high", "n", "estimator", "margin", "verdict" as in `headroom diff`;
-/// "paired": whether `n` counts pairs;
-/// "reason" and "doubts" (indices of texts), "problem"; "shift": the nine deciles, [percentile, baseline,
-/// test, ratio, low, high, verdict] each. Missing values are null; columns that are null in all rows are
-/// omitted. Of very many comparisons only "shifts_of" changed ones have a shift.
+/// Columns: "ratio" is test over baseline; "estimator", "margin" and "verdict" are those of `headroom diff`;
+/// "paired": whether `n` counts pairs; "reason" and "doubts" index texts; "shift": the nine deciles,
+/// [percentile, baseline, test, ratio, low, high, verdict] each. Missing values as in case_columns(). Of very
+/// many comparisons only "shifts_of" changed ones have a shift.
 PageSection diff_section(const DiffReport& report, const std::vector<std::string>& answers);
 
 /// An instrument whose cases have many metrics (assets/sections/KIND.js). Cases are those of
@@ -70,9 +68,8 @@ struct AchievedRate {
 ///      "doubts":[…],"answer":[…],"findings":[{"kind","recoverable_ns","share","rank","step","at","where","evidence","fix"}],
 ///      "tables":[{"title","columns":[{"title","unit"}],"rows":[[…]]}],"notes":[…],"timeline":{…}}
 ///
-/// In "key" an unknown value is null; "steps" is 0 for a trace without steps. `at` is ns on the timeline, or
-/// null if unknown. Units are ns, B, share, 1, GB/s, or null for text. The
-/// timeline is that of headroom_trace/timeline/timeline.h.
+/// Unknown values are null; "steps" is 0 for a trace without steps. `at` is ns on the timeline. Units are ns,
+/// B, share, 1, GB/s, or null for text. The timeline is timeline_json().
 PageSection trace_section(std::string title, const TraceReport& report, const trace::JobTimeline& timeline,
                           const std::optional<AchievedRate>& achieved = std::nullopt);
 

@@ -36,7 +36,7 @@
 namespace headroom::trace {
 namespace {
 
-/// One headline over the ranks. Excludes device headlines, as device numbers are local.
+/// Excludes device headlines, as device numbers are local.
 struct Series {
   const Headline* first = nullptr;
   std::vector<double> values;

@@ -102,7 +102,6 @@ struct Analysis {
   Needs (*needs_with)(const AnalysisOptions&) = nullptr;
   /// Replaces `needs` above kLargeTrace, to limit memory.
   std::optional<Needs> needs_of_large = {};
-  /// True if the figures need times (has_times).
   bool needs_times = false;
 };
 

@@ -286,16 +286,10 @@ std::string entry(const ChangeOfSeries& one) {
 
 /// The first page: recent changes, then all series by machine. Data of its sections:
 ///
-/// changes (assets/sections/changes.js)
-///     {"up_to": seconds since 1970 of the newest value, "series": count, "needed": fewest values that can
-///      show a change, "too_short": series with fewer, "recent", "earlier": [change, newest first],
-///      "earlier_count": total, "suspected": [{"series", "href", "machine", "run"}]}
-///     A change: "series" (name and metric), "href", "machine", "run", "time", "commit", "since" (values from
-///     it on), "drifts", "ratio", "low", "high" (after to before; null: from 0), "worse" (null: unknown).
-/// machine (assets/sections/machine.js), one for each
-///     {"count", "needed" (as above), "series": {COLUMN: [one of each]}}: "name", "metric", "href", "unit",
-///     "level", "low", "high", "values", "last_time", "spark" (medians of parts, in order), "change" (as
-///     above, or null).
+/// changes (assets/sections/changes.js): "needed" is the fewest values that can show a change, "too_short"
+/// counts series with fewer. Of a change: "since" counts the values from it on; "ratio", "low", "high" are
+/// after to before, null from 0; "worse" is null if unknown.
+/// machine (assets/sections/machine.js), one for each: series by column; "spark": medians of parts, in order.
 Page site_index(const SiteState& state) {
   Page page{"Performance over time", "", {}};
   page.feed = "feed.xml";
@@ -310,17 +304,10 @@ Page site_index(const SiteState& state) {
   return page;
 }
 
-/// The page of a series. Data of its section (assets/sections/series.js):
-///
-///     {"answers": [sentence], "name", "metric", "unit", "machine", "lower_is_better", "values": count,
-///      "singles": number of newest values with a point each, or null if all have one,
-///      "points": {COLUMN: [one of each]}: "run", "time", "value", "low", "high", "values" (number of values:
-///        median, minimum and maximum of several), "commit" (index in "commits"); "commits": [text],
-///      "levels": [{"first", "last" (indices of points), "run", "time", "commit", "values", "median", "low",
-///        "high", "ratio", "ratio_low", "ratio_high", "worse", "drift", "changes": [line]}],
-///      "suspected": run of a possible change, or null,
-///      "samples": [{"run", "time", "commit", "value", "low", "high", "processes": [[value]], "count",
-///        "problem": why they cannot be read, or empty}], newest first}
+/// The page of a series. Data of its section (assets/sections/series.js): "singles" newest values have a point
+/// each (null: all); "points" by column: median, minimum and maximum of several "values", "commit" indexes
+/// "commits"; "levels": "first" and "last" index points; "suspected": run of a possible change, or null;
+/// "samples", newest first: "problem": why they cannot be read, or empty.
 Page site_series_page(const SeriesAnalysis& analysis, const SiteSeries& summary,
                       const SamplesOfValues& samples) {
   const StoredSeries& series = analysis.series;

@@ -417,7 +417,7 @@ AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& opti
   return result;
 }
 
-/// Parts of a step; the first that runs on any device or thread counts, as in PyTorch's TensorBoard plugin.
+/// The first that runs on any device or thread counts, as in PyTorch's TensorBoard plugin.
 enum Part : std::size_t { kKernel, kMemcpy, kMemset, kCommunication, kRuntime, kDataLoader, kCpu, kParts };
 constexpr std::array<const char*, kParts> kPartKeys{
     "kernel_ns", "memcpy_ns", "memset_ns", "communication_ns", "runtime_ns", "data_loader_ns", "cpu_ns"};

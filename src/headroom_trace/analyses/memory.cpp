@@ -463,7 +463,6 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
     if (peak_reserved >= 0)
       result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, peak_reserved, device});
   }
-  // The fullest device.
   if (allocated > 0) result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, allocated});
   if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved});
 }

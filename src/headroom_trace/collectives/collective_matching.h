@@ -40,7 +40,7 @@ struct CollectiveMatches {
 /// that explains more.
 CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>> ranks);
 
-/// Arrivals at one collective. `offsets` are subtracted from the clocks (empty: uncorrected).
+/// `offsets` are subtracted from the clocks (empty: uncorrected).
 struct Arrival {
   std::size_t last_rank = 0;
   double skew_ns = 0;            ///< latest minus earliest start: the longest wait
@@ -68,7 +68,6 @@ DataTable unmatched_table(std::span<const UnmatchedCall> unmatched, std::span<co
 /// For scripts only.
 DataTable wait_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
                      std::span<const RankResult> ranks);
-/// Total latency, total and median aligned skew, and median bus bandwidth by collective.
 std::vector<Headline> match_headlines(std::span<const MatchedCollective> matched,
                                       std::span<const double> offsets);
 

@@ -13,7 +13,7 @@ namespace headroom::trace {
 double element_bytes(std::string_view type);
 
 using Shape = std::vector<std::int64_t>;
-/// Returns a double, because sizes in a file may overflow.
+/// A double, as sizes in a file may overflow.
 double elements_of(const Shape& shape);
 
 struct TensorArgument {

@@ -153,7 +153,6 @@ class RooflineBuilder {
     return call;
   }
 
-  /// Computed once per name and arguments.
   const std::optional<OpCost>& cost_of(std::uint32_t event) {
     const OpDetail* detail = detail_of(event);
     const std::uint32_t outer = parent_[event];

@@ -13,7 +13,7 @@
 
 namespace headroom::trace {
 
-/// The class of a link's time: a KernelType or a HostActivity.
+/// A KernelType or a HostActivity.
 enum class PathClass : std::uint8_t { kGpuCompute, kGpuCommunication, kGpuCopy, kHost };
 inline constexpr std::size_t kKernelTypes = static_cast<std::size_t>(PathClass::kHost);
 inline constexpr std::size_t kPathClasses = kKernelTypes + kHostActivities;

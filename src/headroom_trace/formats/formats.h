@@ -27,7 +27,6 @@ struct FileFormat {
   /// Throws Error if nothing can be read; other problems go to the sink.
   void (*read)(FormatInput& input, EventSink& events);
   Writer writer = Writer::kUnknown;  ///< kUnknown: derived from the events
-  /// Always read.
   Needs always = Needs::kGpuWork;
 };
 

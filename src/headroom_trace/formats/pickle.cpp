@@ -50,7 +50,7 @@ class PickleReader {
     return value;
   }
 
-  /// Appends in chunks: a false length costs no memory.
+  /// A false length costs no memory.
   void append(std::uint64_t count, std::string& text) {
     while (count > 0) {
       text += static_cast<char>(byte());

@@ -28,7 +28,6 @@ std::int64_t number_in(std::string_view digits) {
   return number;
 }
 
-/// Of the thread with most of them.
 std::vector<Step> marked_steps(const Trace& trace, std::string_view prefix) {
   const Events& events = trace.events;
   std::vector<bool> is_step(trace.names.size());

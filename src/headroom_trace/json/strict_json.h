@@ -11,7 +11,7 @@
 
 namespace headroom::trace::readers {
 
-/// Appends a time in microseconds, without rounding.
+/// Without rounding.
 void append_microseconds(std::int64_t ns, std::string& out);
 
 /// Repairs escapes, UTF-8 and numbers (+5, .5, 01). NaN and infinities become null; other bare words are

@@ -63,13 +63,13 @@ struct MergedTrace {
   std::vector<std::string> notes;  ///< assumptions, a sentence each
 };
 
-/// Writes the ranks of a job as one Chrome trace (as convert_to_chrome_trace), rank after rank. Aligns clocks
-/// by collectives (clock_offsets) and baseTimeNanoseconds. Makes process ids, devices, correlations and flow
-/// ids unique; process names begin with "rank N". Arrows (flows of the category "collective") lead from the
-/// last rank at a collective to the others. Other members of a file become the member "rank N";
-/// deviceProperties one list. Reads each file twice; memory follows the collectives and, in the first pass,
-/// the traces read in parallel. Throws Error: fewer than two files, a file unreadable or changed between the
-/// passes, clocks decades apart.
+/// Writes the ranks of a job as one Chrome trace (as convert_to_chrome_trace), rank after rank, with clocks
+/// aligned by collectives (clock_offsets) and baseTimeNanoseconds. Process ids, devices, correlations and
+/// flow ids become unique; process names begin with "rank N". Flows of the category "collective" lead from
+/// the last rank at a collective to the others. Other members of a file go to the member "rank N",
+/// deviceProperties to one list. Reads each file twice; memory follows the collectives and the traces read in
+/// parallel. Throws Error: fewer than two files, a file unreadable or changed between the passes, clocks
+/// decades apart.
 MergedTrace merge_traces(std::span<const std::filesystem::path> files, const WriteText& write,
                          const FilesOptions& how = {});
 

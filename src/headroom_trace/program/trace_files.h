@@ -43,7 +43,6 @@ void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& out
 /// Error.
 void keep_in_history(const TraceReport& report, const std::string& store);
 
-/// A line per trace with problems, up to a limit.
 void warn_of_problems(const std::vector<trace::TraceFacts>& traces);
 
 }  // namespace headroom::cli

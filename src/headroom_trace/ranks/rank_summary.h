@@ -44,7 +44,6 @@ struct RankSummary {
 
 /// Summarises without findings. Needs kLaunches.
 RankSummary rank_summary(const TraceIndex& index);
-/// Adds findings, operators and shares.
 RankSummary rank_summary(const TraceIndex& index, TraceFindings found);
 
 /// Throws Error if the result has no summary.

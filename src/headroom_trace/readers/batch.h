@@ -129,7 +129,7 @@ struct Translations {
   std::vector<std::uint32_t> thread_rows;
 };
 
-/// Events of one chunk. Names and threads index LocalTables, rows the batch.
+/// Names and threads index LocalTables, rows the batch.
 struct Batch {
   std::vector<std::string_view> new_texts, new_json, new_threads;
   std::vector<EventRow> events;

@@ -108,7 +108,6 @@ struct Instant {
   auto operator<=>(const Instant&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// A flow from the host to device work.
 struct LaunchArrow {
   Instant from;
   std::uint32_t work = 0;   ///< of Trace::gpu

@@ -58,8 +58,7 @@ struct RewriteSink {
   std::function<void(std::span<const RewrittenProcess> processes)> processes{};
 };
 
-/// Rewrites events for viewers: numeric ts and dur, a duration for each X, one-letter phases. Drops and
-/// counts events without a valid time or phase. One per reading thread.
+/// Drops and counts events without a valid time or phase. One per reading thread.
 class EventRewriter {
  public:
   explicit EventRewriter(const RankRemap* remap = nullptr) : remap_(remap) {}

@@ -45,8 +45,7 @@ class TraceAssembly {
   /// Takes only new table entries, which later batches need.
   static void learn(const Batch& batch, Translations& known);
 
-  /// Call after the last batch: pairs events, names processes and threads, categorises, drops unneeded rows,
-  /// adds the base time.
+  /// Call after the last batch.
   void finish();
 
  private:

@@ -139,11 +139,10 @@ JobTimeline job_timeline(std::vector<RankTimeline> ranks, const JobClocks& clock
 ///        "flames":[{"by":"stack","names":["…"],"parent":[…],"name":[…],"kind":[…],"host":[…],"device":[…],
 ///          "calls":[…],"elsewhere":…,"left_out":…},{"by":"module",…}]}]}
 ///
-/// Times are ns after start_ns on the common clock. A gap is the time from the end of the preceding slice
-/// (first: from 0) to the start, negative only in the deepest lane. Names index "names". Blocks are the
-/// slices of several events, each as the distance from the preceding block; counts and busy belong to them.
-/// `at` holds distances; `most` is relative to `least`. Empty flames are omitted; parents index earlier
-/// nodes, or -1.
+/// Times are ns after start_ns on the common clock. A gap is the time since the end of the preceding slice
+/// (first: since 0), negative only in the deepest lane. Blocks are the slices of several events, each as the
+/// distance from the preceding block; counts and busy belong to them. `at` holds distances; `most` is
+/// relative to `least`. Empty flames are omitted; parents index earlier nodes, or -1.
 std::string timeline_json(const JobTimeline& job);
 
 }  // namespace headroom::trace
