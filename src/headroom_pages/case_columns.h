@@ -45,7 +45,6 @@ class CaseColumns {
   std::size_t count_ = 0;
 };
 
-/// Numbers texts that rows share.
 class TextIndex {
  public:
   std::size_t of(const std::string& text) {

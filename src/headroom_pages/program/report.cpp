@@ -50,7 +50,7 @@ struct ReadTraces {
   std::vector<trace::AnalysisResult> results;
   std::vector<trace::RankClock> clocks;
   std::vector<trace::RankTimeline> timelines;
-  std::vector<std::vector<std::string>> left_out;  ///< why events are not drawn
+  std::vector<std::vector<std::string>> left_out;
   std::vector<std::optional<AchievedRate>> achieved;
 
   explicit ReadTraces(std::size_t files)
@@ -258,8 +258,8 @@ bool is_of_traces(const std::string& operand) {
   }
 }
 
-/// Returns one section for a trace, or for the ranks of a job. Reads each file once. Throws Error for an
-/// unreadable file, and "interrupted".
+/// One section for a trace or the ranks of a job. Reads each file once. Throws Error for an unreadable file,
+/// and "interrupted".
 PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading) {
   return with_memory_limit(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
 }

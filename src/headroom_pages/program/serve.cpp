@@ -127,7 +127,7 @@ constexpr std::size_t kMemory = std::size_t{16} << 10;
 /// An unresponsive history blocks one of them.
 constexpr unsigned kThreads = 4;
 
-/// Functions of libmicrohttpd, which depends on a dozen other libraries and so is loaded by the server only.
+/// Functions of libmicrohttpd, loaded by the server only, as it depends on a dozen libraries.
 struct Functions {
   LoadedLibrary library;
   decltype(&MHD_start_daemon) start;
@@ -234,8 +234,8 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// The user's running measurements, from their journals. Reading a grown journal takes at most a twentieth of
-/// a CPU, to not disturb the measurement. Not thread-safe.
+/// The user's running measurements, from their journals. Reading takes at most a twentieth of a CPU. Not
+/// thread-safe.
 class LiveRuns {
  public:
   /// [{"command", "time": seconds since 1970, "finished": groups, "title": of the running group,
@@ -273,8 +273,8 @@ class LiveRuns {
   std::map<std::filesystem::path, CachedRun> cached_runs_;
 };
 
-/// When the state of each open connection began. A client that sends or reads a byte now and then is never
-/// idle, so the library does not close it. Thread-safe.
+/// When the state of each open connection began: the library never closes a client that sends or reads a byte
+/// now and then. Thread-safe.
 class OpenConnections {
  public:
   void set_reading_headers(int socket) { note(socket, false); }
@@ -307,8 +307,8 @@ class OpenConnections {
   std::map<int, State> open_;
 };
 
-/// Serves browsers of this machine: listens on 127.0.0.1 with several threads, answers GET and HEAD (others:
-/// 405) to names of this machine (others: 421, against DNS rebinding). Limits headers, connections and times
+/// Serves this machine: listens on 127.0.0.1 with several threads, answers GET and HEAD (others: 405) to
+/// names of this machine (others: 421, against DNS rebinding). Limits headers, connections and times
 /// (OpenConnections).
 class HttpServer {
  public:
@@ -502,7 +502,7 @@ class ServedHistory {
     take_snapshot();
   }
 
-  /// Thread-safe. An unresponsive history blocks one thread; the others answer with the last snapshot and the
+  /// Thread-safe. An unresponsive history blocks one thread; others answer with the last snapshot and the
   /// problem.
   HttpResponse answer(const std::string& path) {
     if (path == "/" || path == "/index.html") {

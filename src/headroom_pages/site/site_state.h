@@ -48,11 +48,11 @@ struct SiteSeries {
 
 /// Contents of a site; its file marks a directory as a site.
 struct SiteState {
-  std::string headroom;  ///< version of the program that wrote it
-  std::string store;     ///< digest of the store's name
-  std::string feed;      ///< permanent ID of the feed
+  std::string headroom;
+  std::string store;  ///< digest of the store's name
+  std::string feed;   ///< permanent ID of the feed
   double least_change = 0;
-  std::vector<std::string> assets;  ///< files used by all pages
+  std::vector<std::string> assets;
   std::vector<SiteSeries> series;
 };
 
@@ -65,7 +65,7 @@ SiteSeries site_summary(const SeriesAnalysis& analysis, const SeriesDigest& mark
                         const std::vector<SiteChange>& before);
 
 /// Whether the series is still measured and the change is within a week of `newest` (seconds since 1970), or
-/// too recent to have been detected earlier.
+/// too recent for earlier detection.
 bool is_recent(const SiteSeries& one, const SiteChange& change, std::uint64_t newest);
 
 struct ChangeOfSeries {
@@ -90,8 +90,8 @@ struct SitePoint {
   std::optional<SiteRange> range;
 };
 
-/// Returns all values if there are at most `most`; else the newest `single`, and medians of consecutive older
-/// ones, never across a change; about `most` points.
+/// Returns all values if at most `most`; else the newest `single`, and medians of consecutive older ones,
+/// never across a change; about `most` points.
 std::vector<SitePoint> site_points(const SeriesAnalysis& analysis, std::size_t most, std::size_t single);
 
 }  // namespace headroom

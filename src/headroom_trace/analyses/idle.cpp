@@ -65,7 +65,6 @@ std::uint32_t place_of(const Trace& trace, const HostOrder& host, const IdlePart
   return site == kNone ? part.event : site;
 }
 
-/// Consecutive parts of one device.
 using Parts = std::span<const IdlePart>;
 
 std::vector<Parts> by_device(const IdleCulprits& culprits) {

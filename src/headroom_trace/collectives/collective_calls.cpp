@@ -132,7 +132,6 @@ class CallList {
   }
 
  private:
-  /// A launch, and the latest end of work launched by then.
   struct Launched {
     std::int64_t at_ns, end_ns;
   };

@@ -456,7 +456,7 @@ struct ClockEdge {
 };
 using ClockEdges = std::vector<std::vector<ClockEdge>>;  ///< by rank
 
-/// Visits all pairs of up to five ranks, else pairs 1, 2, 4, ... apart.
+/// Visits all pairs of up to five ranks, else those 1, 2, 4, ... apart.
 template <typename Visit>
 void for_each_pair(std::size_t parts, Visit visit) {
   for (std::size_t stride = 1; 2 * stride <= parts; stride *= 2) {

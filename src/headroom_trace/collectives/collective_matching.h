@@ -31,7 +31,7 @@ struct UnmatchedCall {
 struct CollectiveMatches {
   std::vector<MatchedCollective> matched;  ///< by the start of the first part
   std::vector<UnmatchedCall> unmatched;
-  std::vector<std::string> groups_by_time;  ///< matched by time, because indices disagree
+  std::vector<std::string> groups_by_time;
 };
 
 /// Matches calls by process group and index: on every rank of the group, of one collective (and size, for an
@@ -48,7 +48,7 @@ struct Arrival {
 };
 Arrival arrival_of(const MatchedCollective& collective, std::span<const double> offsets);
 
-/// Shortest time of any rank: the last to arrive does not wait.
+/// The shortest time of any rank: the last to arrive does not wait.
 std::int64_t latency_ns(const MatchedCollective& collective);
 
 /// One rank's calls by group, collective, dtype and size, longest total first. Bandwidths are of the shortest

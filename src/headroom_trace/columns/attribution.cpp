@@ -54,7 +54,7 @@ class CallsByCorrelation {
 
  private:
   static constexpr std::uint32_t kNobodyAsks = kNone - 1;
-  /// Numbers below the first wrap beyond the last.
+  /// Lower numbers wrap beyond the last.
   std::uint64_t place_of(std::int64_t correlation) const {
     return static_cast<std::uint64_t>(correlation) - static_cast<std::uint64_t>(first_);
   }

@@ -62,8 +62,8 @@ KernelCategory kernel_category(std::string_view name);
 /// Nothing if the name does not tell.
 std::optional<KernelCategory> op_category(std::string_view name);
 
-/// Returns categories by row of trace.gpu; `types`: kernel_types. Generic kernels take the category of the
-/// innermost operator that has one. Needs kLaunches and kOps.
+/// By row of trace.gpu; `types`: kernel_types. Generic kernels take the category of the innermost operator
+/// that has one. Needs kLaunches and kOps.
 std::vector<KernelCategory> kernel_categories(const Trace& trace, const std::vector<KernelType>& types);
 
 }  // namespace headroom::trace

@@ -19,8 +19,8 @@ struct ProcessSpaces {
   }
 };
 
-/// Groups by the process names of `headroom trace merge`, else by correlations shared between devices and
-/// hosts, and between equal hosts by file order. Needs kLaunches.
+/// Groups by the process names of `headroom trace merge`, else by correlations shared by devices and hosts,
+/// and by equal hosts in file order. Needs kLaunches.
 ProcessSpaces process_spaces(const Trace& trace);
 
 Trace rank_of(const Trace& trace, const ProcessSpaces& spaces, std::uint32_t space);

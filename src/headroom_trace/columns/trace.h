@@ -182,7 +182,7 @@ struct PreciseTime {
 /// An unreadable place in the file. Not fatal.
 struct Problem {
   std::uint64_t offset = 0;  ///< in the decompressed JSON
-  std::string what;          ///< "ts is not a number: \"abc\""
+  std::string what;
 };
 
 struct Problems {
@@ -220,8 +220,8 @@ struct Trace {
 
   /// Communication kernels declared by the user; override kernel_type().
   std::vector<std::string> communication_patterns;
-  std::int64_t base_time_ns = 0;                 ///< added to all times
-  std::optional<std::int64_t> rank, world_size;  ///< from the file or its name
+  std::int64_t base_time_ns = 0;  ///< added to all times
+  std::optional<std::int64_t> rank, world_size;
   std::string communication_backend;
   std::optional<std::int64_t> schema_version;
   bool is_complete = true;  ///< false: truncated

@@ -62,7 +62,7 @@ std::optional<std::int64_t> rank_in_name(std::string_view path);
 
 struct RankNumbers {
   std::vector<std::int64_t> ranks;  ///< distinct
-  std::vector<std::string> notes;   ///< assumptions, a sentence each
+  std::vector<std::string> notes;
 };
 
 /// Ranks by the trace or its name, else by the only number in which the other names differ ("trace_0.json",

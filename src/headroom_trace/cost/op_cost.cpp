@@ -179,8 +179,8 @@ std::optional<OpCost> convolution_backward_cost(const OpCall& call) {
   return cost;
 }
 
-/// Cost of the input or weight gradient of an old convolution, which reads two of the three tensors and
-/// writes the third. `parent` has input, output gradient, weight.
+/// Cost of the input or weight gradient of an old convolution: reads two of the three tensors, writes the
+/// third. `parent` has input, output gradient, weight.
 std::optional<OpCost> convolution_gradient_cost(const OpCall& parent) {
   const TensorArgument* input = tensor_at(parent, 0);
   const TensorArgument* gradient = tensor_at(parent, 1);

@@ -14,7 +14,7 @@ namespace headroom::trace {
 enum class MathType : std::uint8_t { kF64, kF32, kTf32, kF16, kBf16, kF8, kI8 };
 const char* to_string(MathType type);
 
-/// Least work of an operator: every input read once, every output written once.
+/// The least work: every input read once, every output written once.
 struct OpCost {
   double flops = 0;
   double bytes = 0;
@@ -76,7 +76,7 @@ struct RooflineRow {
 
 enum class Coverage : std::uint8_t {
   kKnown,
-  kUnknown,  ///< operator of unknown cost
+  kUnknown,
   kNoOp,
   kCommunication,
   kHostCopy  ///< bound by the link

@@ -46,9 +46,9 @@ class Replay {
 
   struct Link {
     enum class Kind : std::uint8_t {
-      kHost,     ///< before the launch of `row`; kNone: until the end
-      kLaunch,   ///< from the launch of `row` to its start
-      kBlocked,  ///< the queue is full
+      kHost,    ///< before the launch of `row`; kNone: until the end
+      kLaunch,  ///< from the launch of `row` to its start
+      kBlocked,
       kWork,
       kGap,    ///< from the end of other work to `row`, launched earlier
       kReturn  ///< from the end of `row` until its wait returns

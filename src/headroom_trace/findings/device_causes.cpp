@@ -158,7 +158,7 @@ std::vector<Run> fusible_runs(const FindingSearch& search) {
   return runs;
 }
 
-/// Returns the host time that a single launch would save.
+/// Host time that a single launch would save.
 Span launching_time(const FindingSearch& search, const Run& run) {
   const std::uint32_t first = search.launch()[run.rows.front()], last = search.launch()[run.rows.back()];
   if (first == kNone || last == kNone) return {};

@@ -48,8 +48,8 @@ StepShares mean_of(std::span<const StepShares> ranks);
 
 /// Returns "step 10.3 ms · GPU busy 98.0 % · exposed communication 0 %".
 std::string step_line(const StepShares& shares);
-/// Returns step_line with the joint gain of the first three findings; the explained and unrecorded shares of
-/// the lost time; the reason if more than 10 % of the step stay unexplained. Empty for a trace without a
+/// Returns step_line with the joint gain of the first three findings, the explained and unrecorded shares of
+/// the lost time, and the reason if more than 10 % of the step stay unexplained. Empty for a trace without a
 /// length.
 std::vector<std::string> standing_lines(const StepShares& shares, std::span<const Finding> findings);
 /// Returns the lost share of the step without findings.

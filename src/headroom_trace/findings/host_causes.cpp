@@ -49,8 +49,8 @@ std::vector<std::uint32_t> first_calls(const FindingSearch& search) {
   return first;
 }
 
-/// Calls that make a context or load a library (cudaFree, cudaStreamCreate): far slower than later calls, or
-/// the only call and before all GPU work; with idle devices.
+/// Calls that make a context or load a library (cudaFree, cudaStreamCreate): with idle devices, and far
+/// slower than later calls, or the only call and before all GPU work.
 std::vector<std::uint32_t> first_uses(const FindingSearch& search) {
   constexpr std::int64_t kBusyPart = 10;
   const Trace& trace = search.trace();
@@ -147,8 +147,8 @@ bool is_part_of(const FindingSearch& search, std::uint32_t call, std::uint32_t e
   return events.thread[call] == events.thread[earlier] && since >= 0 && since <= kAtOnceNs;
 }
 
-/// Adds waits that returned at once, but would wait without the others: those of the same place or for the
-/// same work (a synchronisation after a pageable copy).
+/// Adds waits that returned at once, but would wait without the others: of the same place or for the same
+/// work (a synchronisation after a pageable copy).
 void add_short_waits(const FindingSearch& search, std::map<std::string, WaitSite>& sites) {
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   std::map<std::uint32_t, std::pair<WaitSite*, std::uint32_t>> by_row;

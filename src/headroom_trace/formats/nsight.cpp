@@ -441,7 +441,7 @@ void NsightReader::read_syncs() {
            });
 }
 
-/// Parses text of torch.autograd.profiler.emit_nvtx: "aten::mm, seq = 5, sizes = [...]".
+/// Text of torch.autograd.profiler.emit_nvtx: "aten::mm, seq = 5, sizes = [...]".
 std::string_view take_operator(std::string_view name, EventArguments& arguments) {
   const std::size_t comma = name.find(", ");
   const std::string_view own = name.substr(0, comma);

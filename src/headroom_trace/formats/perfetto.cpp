@@ -42,7 +42,7 @@ constexpr std::uint32_t kPid = 1, kProcessName = 6, kProcessLabels = 8, kTid = 2
 /// Longer chains are cycles.
 constexpr int kMostParents = 32;
 
-/// Reads "COMPUTE AGENT [4] STREAM [1] (GPU)".
+/// "COMPUTE AGENT [4] STREAM [1] (GPU)".
 std::int64_t number_in_brackets(std::string_view text, std::string_view word) {
   std::size_t at = text.find(word);
   if (at == text.npos) return -1;

@@ -66,7 +66,7 @@ Stat stat_of(std::string_view bytes, const Plane& plane) {
   return stat;
 }
 
-/// Parses "regs:32 grid:1,1,1 block:256,1,1".
+/// "regs:32 grid:1,1,1 block:256,1,1".
 std::array<std::int64_t, 3> numbers_after(std::string_view details, std::string_view key) {
   std::array<std::int64_t, 3> numbers{-1, -1, -1};
   std::size_t at = details.find(key);

@@ -114,7 +114,7 @@ std::int64_t covered_ns(const Trace& trace, const std::vector<std::uint32_t>& by
   return covered;
 }
 
-/// Numbers by the trailing digits of the names if distinct, else by index.
+/// Numbers by the trailing digits of distinct names, else by index.
 void number_steps(std::vector<Step>& steps) {
   std::set<std::int64_t> numbers;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -16,8 +16,8 @@ enum class StepSource : std::uint8_t {
   kNoSteps,       ///< the whole trace is one step
   kProfilerStep,  ///< PyTorch
   kStepNum,       ///< JAX
-  kNvtx,          ///< repeated NVTX or roctx ranges
-  kExecute,       ///< vLLM's execute_...
+  kNvtx,
+  kExecute,  ///< vLLM's execute_...
   kAnnotation
 };
 const char* to_string(StepSource source);

@@ -11,13 +11,13 @@
 namespace headroom::trace {
 
 enum class DoubtKind : std::uint8_t {
-  kOverrun,              ///< ends long after later work of its stream: left out
-  kFarTime,              ///< far from all other events: left out
-  kLaunchesWithoutWork,  ///< their device work is missing
+  kOverrun,  ///< ends long after later work of its stream: left out
+  kFarTime,  ///< far from all other events: left out
+  kLaunchesWithoutWork,
   kWorkWithoutLaunches,  ///< in a file with launches
-  kNoDevice,             ///< launches without any device work
-  kStepsNotWhole,        ///< steps lacking launched work
-  kCrossing              ///< Python functions outliving their parent
+  kNoDevice,
+  kStepsNotWhole,
+  kCrossing  ///< Python functions outliving their parent
 };
 
 struct Doubt {

@@ -60,7 +60,7 @@ class JsonSyntax {
  public:
   struct Fault {
     std::uint64_t offset = 0;
-    const char* what = "";  ///< "a comma before a closing bracket"
+    const char* what = "";
   };
 
   void take(std::string_view piece);

@@ -22,7 +22,7 @@ void append_clean_scalar(Raw value, std::string& out);
 /// value (`out` then ends with a part).
 Walk append_clean_value(Walk walk, std::string& out);
 
-/// Returns the value as strict JSON on one line, or "" if invalid.
+/// Strict JSON on one line, or "" if invalid.
 std::string clean_json(std::string_view value);
 
 /// Whether `"key":` occurs in the text.

@@ -23,7 +23,6 @@ struct Window {
   bool is_last = false;
 };
 
-/// The text of a source, read on demand or in windows.
 class TextFeed {
  public:
   TextFeed(ByteSource& source, std::size_t window_bytes)

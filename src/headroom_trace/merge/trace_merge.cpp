@@ -73,7 +73,6 @@ struct ArrowEnd {
   std::int64_t at_ns = 0;       ///< on the merged clock
 };
 
-/// Events of all ranks, then the other members of their files.
 class MergedDocument {
  public:
   /// `base_ns`: origin of the times.
@@ -99,10 +98,10 @@ class MergedDocument {
   std::uint64_t events_ = 0;  ///< of the rank
   readers::RankRemap remap_;
   std::map<std::string, readers::RewrittenProcess> processes_;
-  std::set<std::string> names_;  ///< of the rank's members
-  std::string member_;           ///< of the current rank
-  std::string members_;          ///< of earlier ranks
-  std::string devices_;          ///< of all ranks
+  std::set<std::string> names_;
+  std::string member_;
+  std::string members_;  ///< of earlier ranks
+  std::string devices_;  ///< of all ranks
 };
 
 constexpr std::string_view kBetween = ",\n";

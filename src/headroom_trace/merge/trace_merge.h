@@ -23,7 +23,7 @@ struct RankClock {
   std::int64_t rank = 0;
   std::int64_t base_ns = 0;    ///< baseTimeNanoseconds
   std::int64_t offset_ns = 0;  ///< lead of its clock
-  std::size_t matched = 0;     ///< matched collectives behind the offset
+  std::size_t matched = 0;
   std::vector<CollectiveCall> calls;
   std::vector<Thread> threads;              ///< with calls
   std::vector<std::uint32_t> call_threads;  ///< by call: index in `threads`
@@ -35,7 +35,7 @@ struct RankClock {
 struct JobClocks {
   std::vector<RankClock> ranks;
   CollectiveMatches matches;
-  std::vector<std::string> notes;  ///< assumptions, a sentence each
+  std::vector<std::string> notes;
 };
 
 /// The trace must be read with kClockNeeds. The caller sets `file`.
@@ -58,9 +58,9 @@ struct MergedRank {
 };
 
 struct MergedTrace {
-  std::vector<MergedRank> ranks;   ///< by number
-  std::uint64_t arrows = 0;        ///< two events each
-  std::vector<std::string> notes;  ///< assumptions, a sentence each
+  std::vector<MergedRank> ranks;  ///< by number
+  std::uint64_t arrows = 0;       ///< two events each
+  std::vector<std::string> notes;
 };
 
 /// Writes the ranks of a job as one Chrome trace (as convert_to_chrome_trace), rank after rank, with clocks

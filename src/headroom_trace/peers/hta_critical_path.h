@@ -23,15 +23,15 @@ constexpr std::uint32_t event_of(PathNode node) {
 
 /// Edges from kBetweenOps on have no weight.
 enum class HtaPathClass : std::uint8_t {
-  kCpu,          ///< host operator or runtime call
+  kCpu,
   kDataLoading,  ///< the same inside a DataLoader
   kGpuCompute,
   kGpuCommunication,
   kKernelKernel,  ///< from the end of a kernel to the next one queued
   kLaunch,        ///< from a launch to the start of its work on an idle stream
   kBetweenOps,    ///< between top-level operators of a thread
-  kWaiting,       ///< inside a call that waits for the device
-  kSync           ///< from a kernel to its waiter; from a launch to its work
+  kWaiting,
+  kSync  ///< from a kernel to its waiter; from a launch to its work
 };
 inline constexpr std::size_t kHtaPathClasses = 9;
 const char* to_string(HtaPathClass kind);
@@ -56,8 +56,8 @@ struct PathGraph {
 };
 
 /// Host events that start within the window and GPU work launched there (without a known launch, started
-/// there). Follows Holistic Trace Analysis ("Lightweight critical path analysis"), for every launch, with
-/// waits inferred from call names. Needs kLaunches, kOps and kSyncs. O(n log n).
+/// there). As Holistic Trace Analysis ("Lightweight critical path analysis"), for every launch, with waits
+/// inferred from call names. Needs kLaunches, kOps and kSyncs. O(n log n).
 PathGraph hta_path_graph(const Trace& trace, Span window);
 
 struct CriticalPath {

@@ -26,7 +26,6 @@ struct HtaStragglerCandidate {
   double spread = 0;            ///< mean deviation of durations / mean iteration
 };
 
-/// The last long call of a rank in an iteration.
 struct HtaLongCall {
   std::int64_t iteration = -1;
   std::size_t rank = 0;  ///< index in `ranks`

@@ -26,8 +26,8 @@ Json recorded_utilization(const std::string& file, double length_s) {
   return {{"utilization", busy.utilization}, {"mm_conv_utilization", busy.mm_conv_utilization}};
 }
 
-/// For `headroom run --trace`: the busy GPU microseconds per iteration of each trace, as JSON. Arguments: the
-/// iterations in each trace, then the traces.
+/// For `headroom run --trace`: busy GPU microseconds per iteration of each trace, as JSON. Arguments: the
+/// iterations of each trace, then the traces.
 ExitCode print_recorded_utilization(const Arguments& arguments) {
   constexpr double kMicroseconds = 1e-6;
   const double length_s = kMicroseconds * to_number(arguments.at(0)).value_or(1);

@@ -10,7 +10,6 @@
 
 namespace headroom::cli {
 
-/// The processes that share the files of a job.
 struct TraceProcessGroup {
   std::size_t index = 0, size = 1;
   /// Called by each member; returns all results to the first one, none to the others.

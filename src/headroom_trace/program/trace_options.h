@@ -68,12 +68,12 @@ struct TraceAction {
 
 void declare_outputs(OptionTable& table, TraceOutputOptions& outputs);
 
-/// The options of the analysis that `arguments` name, which removes the name. Throws Error for a name that is
+/// The options of the analysis named in `arguments`, whose name it removes. Throws Error for a name that is
 /// neither an analysis nor a file.
 OptionTable analysis_options(Arguments& arguments, std::span<const TraceAction> actions,
                              std::function<ExitCode(const TraceOptions&)> analyze);
 
-/// Returns the index of the first argument that is neither option nor value, or arguments.size().
+/// The index of the first argument that is neither option nor value, or arguments.size().
 std::size_t first_operand(const Arguments& arguments);
 
 }  // namespace headroom::cli

@@ -21,8 +21,7 @@ struct RankRecord {
   Span recorded;  ///< steps, else device work, on the rank's clock
 };
 
-/// Delays between the ranks of a job. A rank is late by its own work between two collectives, compared with
-/// its peers. Totals, ns.
+/// A rank is late by its own work between two collectives, compared with its peers. Totals, ns.
 struct Lateness {
   /// By rank: how much sooner the last collective would end if its own work never exceeded its peers' median.
   /// Passing on a wait costs nothing.

@@ -34,7 +34,7 @@ struct NamedPath {
 /// The input of Analysis::combine, filled in as needed.
 struct RankSummary {
   std::int64_t steps = 0;
-  Span recorded;      ///< steps, else device work
+  Span recorded;
   StepShares shares;  ///< without findings only the length
   std::vector<CollectiveCall> calls;
   std::vector<Finding> findings;

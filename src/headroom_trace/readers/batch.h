@@ -88,7 +88,7 @@ ThreadKey split_key(std::string_view key);
 struct LocalTables {
   explicit LocalTables(LocalNames::Form form = LocalNames::Form::kEscaped) : texts(form) {}
   LocalNames texts;
-  LocalNames json{LocalNames::Form::kPlain};  ///< dims, types, strides and values of ops
+  LocalNames json{LocalNames::Form::kPlain};
   LocalThreads threads;
 };
 

@@ -26,7 +26,7 @@
 
 namespace headroom::trace::readers {
 
-/// Reads a list of events. Unreadable ones are counted, located and skipped.
+/// Unreadable events are counted, located and skipped.
 class EventList {
  public:
   /// `text` starts at byte `offset` and must be readable 64 bytes past its end. `tokens`: offsets of its
@@ -77,9 +77,9 @@ class EventList {
   bool after_event_ = false;
 };
 
-/// Multi-threaded reader. Each thread takes a window, assumed to begin outside any event; results are
-/// appended in order. If a window ends inside an event, the next is read again after the rest of that event:
-/// a wrong guess costs time, never events.
+/// Multi-threaded. Each thread takes a window, assumed to begin outside any event; results are appended in
+/// order. If a window ends inside an event, the next is read again after the rest of that event: a wrong
+/// guess costs time, never events.
 class EventPipeline {
  public:
   /// With a sink no columns are made.
@@ -106,7 +106,7 @@ class EventPipeline {
     EventReader events;
     EventRewriter rewriter;
     TokenIndex tokens;
-    Translations translations;  ///< used by the appending thread
+    Translations translations;
   };
 
   void work(std::size_t reader);
@@ -146,7 +146,6 @@ class EventPipeline {
   std::size_t left_over_from_ = 0;
 };
 
-/// Reads an object with a list of events, or the bare list.
 class Document {
  public:
   /// With a sink no columns are made.

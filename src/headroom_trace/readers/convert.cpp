@@ -15,7 +15,7 @@
 namespace headroom::trace {
 namespace {
 
-/// Keeps members before or after the list; appends a second list to the first.
+/// Members stay before or after the list; a second list joins the first.
 class ChromeTraceWriter {
  public:
   explicit ChromeTraceWriter(const WriteText& write) : write_(write) {}

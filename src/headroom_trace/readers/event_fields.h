@@ -127,9 +127,9 @@ std::string shown(Raw value);
 bool is_known_phase(char phase);
 
 // For Problem::what.
-std::string phase_error(Raw phase);       ///< absent or unknown
-std::string long_phase_error(Raw phase);  ///< longer than one letter
-std::string time_error(Raw ts);           ///< absent, not a number, or out of range
-std::string duration_error(Raw value);    ///< not a number, negative, or out of range
+std::string phase_error(Raw phase);  ///< absent or unknown
+std::string long_phase_error(Raw phase);
+std::string time_error(Raw ts);         ///< absent, not a number, or out of range
+std::string duration_error(Raw value);  ///< not a number, negative, or out of range
 
 }  // namespace headroom::trace::readers

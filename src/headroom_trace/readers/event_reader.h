@@ -14,8 +14,6 @@
 
 namespace headroom::trace::readers {
 
-// Shared by JSON text (EventValues) and typed values (TypedValues).
-
 ArgumentMask arguments_of(Category category, Needs needs);
 
 /// Reads "[24, 1, 1]"; missing numbers keep their value.

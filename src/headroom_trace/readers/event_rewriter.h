@@ -21,9 +21,9 @@ inline constexpr std::int64_t kRankIdStride = 1'000'000'000'000;
 
 /// Separates the events of one rank and aligns its clock. Place 0 keeps its numbers.
 struct RankRemap {
-  std::int64_t rank = 0;      ///< shown in process names
-  std::int64_t place = 0;     ///< index among the ranks
-  std::int64_t shift_ns = 0;  ///< added to every time
+  std::int64_t rank = 0;
+  std::int64_t place = 0;  ///< index among the ranks
+  std::int64_t shift_ns = 0;
   std::int64_t process_stride = 10'000'000;
   std::int64_t device_stride = 100;
 };

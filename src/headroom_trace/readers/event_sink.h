@@ -113,9 +113,9 @@ struct TypedEvent {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;  ///< ignored for allocations
   const EventArguments& arguments;
-  std::uint64_t offset = 0;          ///< in the unpacked file
-  bool is_allocation = false;        ///< or free
-  std::string_view stack{};          ///< long and often repeated
+  std::uint64_t offset = 0;    ///< in the unpacked file
+  bool is_allocation = false;  ///< or free
+  std::string_view stack{};
   std::string_view category_text{};  ///< for kOther, as in the file
 };
 

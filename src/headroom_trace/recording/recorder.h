@@ -51,8 +51,8 @@ struct ClockPair {
   std::int64_t from_ns = 0, to_ns = 0;
 };
 
-/// Converts times of a foreign clock (device, profiler). Pairs less than 10 ms apart give only the offset, as
-/// reading errors would dominate the rate.
+/// Converts times of a foreign clock. Pairs less than 10 ms apart give only the offset, as reading errors
+/// would dominate the rate.
 class ClockMap {
  public:
   /// Throws Error if a clock goes back or the rates differ by more than 1 % (a clock was set).
@@ -66,9 +66,9 @@ class ClockMap {
 };
 
 struct KinetoHeader {
-  std::int64_t base_unix_ns = 0;           ///< origin of the events' times
-  std::string recorded_by;                 ///< with versions
-  Json device_properties = Json::array();  ///< one per device, as in Kineto
+  std::int64_t base_unix_ns = 0;  ///< origin of the events' times
+  std::string recorded_by;        ///< with versions
+  Json device_properties = Json::array();
   Json further_members = Json::object();
 };
 
@@ -170,11 +170,11 @@ struct DeviceActivity {
   std::vector<RecordedWork> work;
   std::vector<ApiCall> calls;
   std::vector<HostSpan> steps;
-  std::int64_t dropped_records = 0;  ///< lost for lack of buffer space
+  std::int64_t dropped_records = 0;
 };
 
-/// Writes a KinetoFile: device work on streams of processes labelled "GPU 0", host calls, and arrows ("ac2g")
-/// between them. Omits driver calls within a runtime call. `file` is complete or absent. Throws Error.
+/// Writes a KinetoFile: device work on streams of processes labelled "GPU 0", host calls, and arrows
+/// ("ac2g"). Omits driver calls within a runtime call. `file` is complete or absent. Throws Error.
 void write_device_activity(const std::filesystem::path& file, const DeviceActivity& activity);
 
 }  // namespace headroom::trace

@@ -75,8 +75,6 @@ constexpr std::size_t count_of(Importance) {
   return static_cast<std::size_t>(Importance::kDetail) + 1;
 }
 
-// Field lists for both directions.
-
 template <typename Value, typename Of>
 concept Is = std::is_same_v<std::remove_const_t<Value>, Of>;
 

@@ -11,9 +11,9 @@
 
 namespace headroom {
 
-/// Shortens longer names to `most` characters: without C++ namespaces and parameter lists, then cut in the
-/// middle. Different names stay different, by the place where they differ or, as a last resort, a number,
-/// which may exceed `most`; equal ones stay equal.
+/// Shortens names to `most` characters: drops C++ namespaces and parameter lists, then the middle. Different
+/// names stay different, by the place where they differ or, as a last resort, a number, which may exceed
+/// `most`; equal ones stay equal.
 std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t most);
 
 struct TraceTextOptions {

@@ -66,8 +66,8 @@ std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after, 
                              double after_steps = 1);
 
 struct DiffOptions {
-  std::size_t top = 20;   ///< 0: all
-  bool per_step = false;  ///< for traces of unequal length
+  std::size_t top = 20;  ///< 0: all
+  bool per_step = false;
 };
 
 /// The changes, largest time difference first. Throws Error for per_step if a trace has no steps.

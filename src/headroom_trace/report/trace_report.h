@@ -19,8 +19,8 @@ namespace headroom {
 struct TraceReport {
   std::string name;  ///< of the program and of its records
   std::string analysis;
-  std::vector<std::string> command;      ///< reproduces this result
-  std::vector<std::string> operands{};   ///< files and folders in `command`
+  std::vector<std::string> command;  ///< reproduces this result
+  std::vector<std::string> operands{};
   std::vector<trace::TraceFacts> files;  ///< readable ones
   std::vector<trace::RankResult> ranks;  ///< parallel to `files`; empty for a single trace
   trace::AnalysisResult result;

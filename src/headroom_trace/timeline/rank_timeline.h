@@ -127,7 +127,7 @@ inline constexpr Needs kTimelineNeeds =
 /// Of modules, for call stacks and autograd; double time and memory.
 inline constexpr Needs kModuleNeeds = Needs::kOps | Needs::kOpArguments;
 
-/// Every event with a duration is in one slice; steps and collectives have additional tracks. `calls`:
+/// Every event with a duration is in one slice; steps and collectives have more tracks. `calls`:
 /// collective_calls(trace). O(n log n).
 RankTimeline rank_timeline(const Trace& trace, std::span<const CollectiveCall> calls,
                            const TimelineLimits& limits = {});

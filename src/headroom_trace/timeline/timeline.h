@@ -27,7 +27,7 @@ enum class NameKind : std::uint8_t {
   kCommunication,
   kMemory,
   kOperator,
-  kCall,  ///< of the runtime or driver
+  kCall,
   kPython,
   kAnnotation,
   kWait,
@@ -103,23 +103,23 @@ struct RankTimeline {
   std::vector<TimelineName> names;                         ///< most frequent first
   std::vector<Track> tracks;
   std::vector<Counter> counters;
-  FlameTree stacks, modules;  ///< host time by stack and by nn.Module
+  FlameTree stacks, modules;
 };
 
 struct TimelineLimits {
-  std::size_t slices = 300'000;         ///< of all tracks; at least one per lane
-  std::size_t tracks = 256;             ///< the busiest
-  std::size_t counter_points = 60'000;  ///< buckets of all counters
-  std::size_t flame_nodes = 4000;       ///< per tree
+  std::size_t slices = 300'000;  ///< of all tracks; at least one per lane
+  std::size_t tracks = 256;      ///< the busiest
+  std::size_t counter_points = 60'000;
+  std::size_t flame_nodes = 4000;  ///< per tree
 };
 TimelineLimits limits_of_rank(const TimelineLimits& limits, std::size_t ranks);
 
 /// On one clock.
 struct JobTimeline {
   std::int64_t start_ns = 0, end_ns = 0;  ///< of all ranks
-  std::vector<TimelineName> names;        ///< shared by all ranks
-  std::vector<RankTimeline> ranks;        ///< `names` empty; subtract `offset_ns` from the times
-  std::vector<std::string> notes;         ///< assumptions, a sentence each
+  std::vector<TimelineName> names;
+  std::vector<RankTimeline> ranks;  ///< `names` empty; subtract `offset_ns` from the times
+  std::vector<std::string> notes;   ///< assumptions, a sentence each
 };
 
 /// `ranks` in the order given to job_clocks. Ranks that never overlap start together, with a note. Names take

@@ -42,7 +42,7 @@ struct Breakdown {
   std::int64_t exposed_communication_ns = 0;  ///< without a compute kernel
   std::int64_t exposed_memory_ns = 0;         ///< memcpy and memset without either of the others
   std::int64_t communication_ns = 0;
-  std::int64_t overlapped_ns = 0;  ///< communication and compute at once
+  std::int64_t overlapped_ns = 0;
   /// By concurrent kinds: bit 0 compute, 1 communication, 2 memory. Sums to busy_ns.
   std::array<std::int64_t, 8> combinations{};
   Breakdown& operator+=(const Breakdown& other);

@@ -28,7 +28,7 @@ Spans times_of(const Trace& trace, Category category);
 
 enum class HostActivity : std::uint8_t {
   kDataLoading,
-  kAllocation,  ///< cudaMalloc, cudaFree and similar
+  kAllocation,
   kCompilation,
   kCollector,
   kSynchronisation,
@@ -61,9 +61,9 @@ struct HostPart {
   std::uint32_t event = kNone;  ///< innermost; kNone: nothing recorded
 };
 
-/// Cuts the times by host activity: of the launching thread; where it has no events, of the other launching
-/// thread whose call began first; without launches, of any thread. The parts fill the times exactly, in
-/// order. `doing` is host_activities(trace, host).
+/// Cuts the times by activity of the launching thread; where it has no events, of the other launching thread
+/// whose call began first; without launches, of any thread. The parts fill the times exactly, in order.
+/// `doing` is host_activities(trace, host).
 std::vector<HostPart> host_parts(const Trace& trace, std::span<const std::uint32_t> launch,
                                  const HostOrder& host, std::span<const HostActivity> doing,
                                  const HostTimes& times);

@@ -16,8 +16,8 @@ inline constexpr std::size_t kLongestSequence = 5;
 struct KernelSequence {
   std::vector<NameId> names;  ///< 2 to kLongestSequence
   std::int64_t count = 0;
-  std::int64_t total_ns = 0;              ///< of its kernels, over all occurrences
-  std::int64_t gaps_ns = 0;               ///< idle time between its kernels
+  std::int64_t total_ns = 0;  ///< of its kernels, over all occurrences
+  std::int64_t gaps_ns = 0;
   std::vector<std::uint32_t> first_rows;  ///< of Trace::gpu, one per occurrence
 };
 

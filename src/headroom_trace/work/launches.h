@@ -71,7 +71,6 @@ std::vector<StreamQueue> queue_lengths(const Trace& trace, std::span<const std::
 /// names. `launch` is launches(trace). O(n).
 std::vector<std::int64_t> usual_call_ns(const Trace& trace, std::span<const std::uint32_t> launch);
 
-/// A launch call and the start of its first work.
 struct QueuedLaunch {
   std::int64_t begin_ns = 0, end_ns = 0;
   std::int64_t own_ns = 0;  ///< of the call when not blocked
@@ -92,7 +91,7 @@ FullQueue full_queue(std::span<const QueuedLaunch> launches);
 struct QueueSummary {
   std::int64_t span_ns = 0;
   std::int64_t max_length = 0;
-  double length_ns = 0;  ///< length integrated over time
+  double length_ns = 0;
   std::int64_t empty_ns = 0;
   std::int64_t blocked_ns = 0;  ///< time with `limit` or more queued: the next launch blocks
 };

@@ -46,7 +46,7 @@ struct DeviceMemory {
 struct MemoryHistory {
   std::vector<DeviceMemory> devices;  ///< by device type and number
   std::vector<Allocation> allocations;
-  /// Indices of allocations by device.
+  /// Allocations by device.
   std::vector<std::vector<std::uint32_t>> of_device;
 };
 MemoryHistory memory_history(const Trace& trace);

@@ -33,7 +33,7 @@ struct PythonStack {
   std::uint32_t module = kNone;      ///< innermost
 };
 
-/// Maps host events to places in the Python program.
+/// Maps host events to places in Python code.
 class PythonPlaces {
  public:
   /// Needs kOps, kOpArguments and kPython.
@@ -96,7 +96,7 @@ struct PythonAmounts {
   double flops = 0;             ///< of known cost
   std::int64_t idle_ns = 0;     ///< device idle time it caused (idle_culprits)
   std::int64_t kept_bytes = 0;  ///< allocated minus freed
-  std::int64_t peak_bytes = 0;  ///< held at the memory peak
+  std::int64_t peak_bytes = 0;
 
   void add(const PythonAmounts& more);
 };

@@ -59,7 +59,7 @@ struct SyncWaits {
   std::vector<StreamWait> streams;
   std::vector<std::uint32_t> blocking;   ///< calls that only wait
   std::vector<std::uint32_t> unmatched;  ///< events of kGpuSync without a known call or source
-  bool is_inferred = false;              ///< from call names, without cuda_sync events
+  bool is_inferred = false;
 };
 
 /// With cuda_sync events: a context sync waits for the last work queued before the call on every stream of
