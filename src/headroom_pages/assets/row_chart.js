@@ -30,7 +30,6 @@
       return this.scale(Math.max(low, Math.min(high, value))).toFixed(2) + "%";
     }
 
-    // The axis.
     head() {
       const svg = svg_of("row-chart scale").attr("role", "img").attr("aria-label", `scale: ${this.ticks.map((tick) => this.text(tick, true)).join(", ")}`);
       this.ticks.forEach((tick, i) => {

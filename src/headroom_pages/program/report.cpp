@@ -301,8 +301,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-/// "Benchmark results of base.json", "new.json compared with base.json", "Traces of rank-0.json and
-/// rank-1.json".
+/// "Benchmark results of base.json", "new.json compared with base.json".
 std::string title_of(const ReportOptions& options, std::size_t traces) {
   if (!options.title.empty()) return options.title;
   const std::vector<std::string> names = short_names(options.operands);

@@ -448,7 +448,7 @@ class HttpServer {
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kText = "text/plain; charset=utf-8";
-/// Limits reading the history to once per interval, and to a twentieth of the time.
+/// Reads the history at most once per interval, and a twentieth of the time.
 constexpr std::chrono::seconds kBetweenRefreshes{1};
 constexpr int kShareOfTime = 20;
 constexpr std::chrono::seconds kHistoryPatience{5};

@@ -304,10 +304,10 @@ Page site_index(const SiteState& state) {
   return page;
 }
 
-/// The page of a series. Data of its section (assets/sections/series.js): "singles" newest values have a point
-/// each (null: all); "points" by column: median, minimum and maximum of several "values", "commit" indexes
-/// "commits"; "levels": "first" and "last" index points; "suspected": run of a possible change, or null;
-/// "samples", newest first: "problem": why they cannot be read, or empty.
+/// The page of a series. Data of its section (assets/sections/series.js): "singles" newest values have a
+/// point each (null: all); "points" by column: median, minimum and maximum of several "values", "commit"
+/// indexes "commits"; "levels": "first" and "last" index points; "suspected": run of a possible change, or
+/// null; "samples", newest first: "problem": why they cannot be read, or empty.
 Page site_series_page(const SeriesAnalysis& analysis, const SiteSeries& summary,
                       const SamplesOfValues& samples) {
   const StoredSeries& series = analysis.series;
@@ -460,8 +460,7 @@ class SeriesReader {
   std::map<std::int64_t, Environment> environments_;
 };
 
-/// The directory of a site, locked against other processes. Never touches foreign files. All functions throw
-/// Error naming the file.
+/// Locked against other processes. Never touches foreign files. All functions throw Error naming the file.
 class SiteFolder {
  public:
   /// Creates a missing directory; waits up to a minute for another writer.

@@ -46,7 +46,7 @@ struct SiteSeries {
   std::string page() const;
 };
 
-/// Contents of a site; its file marks a directory as a site.
+/// A site; its file marks a directory as one.
 struct SiteState {
   std::string headroom;
   std::string store;  ///< digest of the store's name

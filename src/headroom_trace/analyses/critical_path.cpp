@@ -45,7 +45,7 @@ std::string json_text(std::string_view text) {
   return dump_json(Json(std::string(text)));
 }
 
-/// The viewer sorts numeric ids.
+/// Keeps numbers, which the viewer sorts.
 std::string id_of(const std::string& text) {
   const auto number = to_integer(text);
   return number ? std::to_string(*number) : json_text(text);

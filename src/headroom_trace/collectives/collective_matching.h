@@ -31,7 +31,7 @@ struct UnmatchedCall {
 struct CollectiveMatches {
   std::vector<MatchedCollective> matched;  ///< by the start of the first part
   std::vector<UnmatchedCall> unmatched;
-  std::vector<std::string> groups_by_time;
+  std::vector<std::string> groups_by_time;  ///< because indices disagree
 };
 
 /// Matches calls by process group and index: on every rank of the group, of one collective (and size, for an
@@ -48,15 +48,15 @@ struct Arrival {
 };
 Arrival arrival_of(const MatchedCollective& collective, std::span<const double> offsets);
 
-/// The shortest time of any rank: the last to arrive does not wait.
+/// Shortest time of any rank: the last to arrive does not wait.
 std::int64_t latency_ns(const MatchedCollective& collective);
 
 /// One rank's calls by group, collective, dtype and size, longest total first. Bandwidths are of the shortest
 /// call.
 DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls);
 
-/// By group, collective, dtype and size: latencies, skews (raw, and corrected by `offsets`), bandwidths at
-/// the median latency.
+/// By group, collective, dtype and size; skews raw and corrected by `offsets`, bandwidths at the median
+/// latency.
 DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span<const double> offsets);
 /// By aligned skew, largest first.
 DataTable skew_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,

@@ -8,7 +8,7 @@
 
 namespace headroom::trace {
 
-/// Processes that share correlations and external ids. In a merged file each rank is a space.
+/// Processes sharing correlations and external ids; each rank of a merged file is a space.
 struct ProcessSpaces {
   std::uint32_t count = 1;
   std::vector<std::uint32_t> of_thread = {};  ///< by row of Trace::threads; empty for one space

@@ -34,8 +34,8 @@ struct PathLink {
 
 /// Returns Replay::chain() with host time cut by host activity (host_parts) and delays over the usual launch
 /// latency given to the device (DeviceGap). In order of time, without holes, from the window's start to the
-/// end of the host or of the last work launched in it. Needs kLaunches and kOps; kPython adds functions. O(n
-/// log n).
+/// end of the host or of the last work launched in it. Needs kLaunches and kOps; kPython adds functions.
+/// O(n log n).
 std::vector<PathLink> critical_path(const TraceIndex& index, Span window);
 
 }  // namespace headroom::trace

@@ -38,8 +38,8 @@ struct CandidateCause {
   std::int64_t event_ns = 0;
 };
 
-/// Tries causes of lost time in order, each on top of the earlier ones, and drops those without further gain.
-/// Gains are limited to the idle and exposed time of the devices plus the time of fused kernels.
+/// Tries causes of lost time in order, each on top of the earlier ones, and drops those without gain. Gains
+/// are limited to the idle and exposed time of the devices plus the time of fused kernels.
 class FindingSearch {
  public:
   /// Keeps a reference to the index. Needs kLaunches and kOps; also uses kSyncs, kPython and kOpArguments.

@@ -26,7 +26,7 @@ enum class DeviceTimeStatus : std::uint8_t {
 };
 inline constexpr std::size_t kDeviceTimeStatuses = 4;
 
-/// Breakdown of a step, or of the trace without steps; mean of the devices.
+/// Mean of the devices; of a step, or of the trace without steps.
 struct StepShares {
   double step_ns = 0;
   std::int64_t steps = 0;
@@ -60,14 +60,14 @@ enum class FindingKind : std::uint8_t {
   kDataLoading,
   kExposedCopy,
   kExposedCommunication,
-  kPipelineBubble,   ///< exposed sends and receives
-  kSynchronisation,  ///< the host waits for the device
+  kPipelineBubble,  ///< exposed sends and receives
+  kSynchronisation,
   kDeviceAllocation,
   kLaunchBound,  ///< kernels shorter than their launch cost
   kHostBound,    ///< the device waits for other host work
   kRecompilation,
   kGarbageCollection,
-  kStraggler,        ///< other ranks wait for this one
+  kStraggler,
   kImbalance,        ///< several ranks are late
   kSlowStep,         ///< without another cause
   kKernelBelowRoof,  ///< an operator far below the roofline
@@ -127,8 +127,8 @@ TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisRe
 /// Minimum needs of add_findings.
 inline constexpr Needs kFindingNeeds = Needs::kLaunches | Needs::kOpEvents | Needs::kSyncs;
 
-/// Sets the answer to the standing lines and the first `most` findings (0: all), and adds their table and the
-/// headline "recoverable_ns".
+/// Answers with the standing lines and the first `most` findings (0: all); adds their table and the headline
+/// "recoverable_ns".
 void report_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
                      AnalysisResult& result);
 

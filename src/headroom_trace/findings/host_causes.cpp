@@ -49,8 +49,8 @@ std::vector<std::uint32_t> first_calls(const FindingSearch& search) {
   return first;
 }
 
-/// Calls that make a context or load a library (cudaFree, cudaStreamCreate): with idle devices, and far
-/// slower than later calls, or the only call and before all GPU work.
+/// Calls that make a context or load a library (cudaFree, cudaStreamCreate): with idle devices, and
+/// either far slower than later calls or the only call and before all GPU work.
 std::vector<std::uint32_t> first_uses(const FindingSearch& search) {
   constexpr std::int64_t kBusyPart = 10;
   const Trace& trace = search.trace();

@@ -291,8 +291,8 @@ class SnapshotReader {
   EventSink& events_;
   SnapshotSegments segments_;
   EventArguments arguments_;
-  std::uint64_t entry_ = 0;                     ///< locates problems: values have no byte offset
-  std::unordered_map<Id, std::string> stacks_;  ///< entries share frame lists
+  std::uint64_t entry_ = 0;  ///< locates problems: values have no byte offset
+  std::unordered_map<Id, std::string> stacks_;
   std::size_t stacks_text_ = 0;
   std::map<std::int64_t, Json> failures_;  ///< by device
 };

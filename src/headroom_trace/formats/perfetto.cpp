@@ -918,7 +918,6 @@ class PerfettoReader {
     slices.pop_back();
     if (slices.empty()) open_.erase(event.track);
     if (!slice.is_kept) return events_.count_unneeded();
-    // Arguments of an end belong to the slice.
     slice.arguments.append(event.arguments);
     add(slice, event.track, at_ns);
   }

@@ -26,7 +26,7 @@ struct Agent {
 struct RocprofProcess {
   std::string pid = "0";
   std::unordered_map<std::int64_t, Agent> agents;
-  std::vector<std::vector<std::string>> operations;  ///< by kind and operation
+  std::vector<std::vector<std::string>> operations;
   std::unordered_map<std::int64_t, std::string> kernels, markers;
   Json devices = Json::array();  ///< as deviceProperties
   std::int64_t gpus = 0;

@@ -23,8 +23,8 @@ enum class DoubtKind : std::uint8_t {
 struct Doubt {
   DoubtKind kind = DoubtKind::kOverrun;
   std::size_t count = 0, of = 0;
-  std::string example = {};     ///< first name
-  std::int64_t longest_ns = 0;  ///< of events left out for their duration
+  std::string example = {};  ///< first name
+  std::int64_t longest_ns = 0;
 };
 
 /// "1 impossible duration left out (3.40 s of 'gemm', with later work of its stream inside)"; `done`: "left

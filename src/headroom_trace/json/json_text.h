@@ -85,7 +85,7 @@ inline std::optional<std::int64_t> quick_integer(Raw value) {
   return parse_integer(value);
 }
 
-/// The first min(size, 8) bytes; eight bytes must be readable.
+/// The first min(size, 8) bytes; eight must be readable.
 inline std::uint64_t first_bytes(const char* text, std::size_t size) {
   std::uint64_t word = 0;
   if (size == 0) return word;  // `text` may be null

@@ -18,7 +18,8 @@ inline constexpr unsigned kNothingOpen = 1, kMaxOpen = 64;
 inline constexpr unsigned kOtherBefore = 0, kValueBefore = 1, kCommaBefore = 2, kBefores = 3;
 
 inline constexpr NestingState kFirstStop = kMaxOpen * kBefores, kClosed = kFirstStop,
-                              kClosedBefore = kFirstStop + 1, kNotSimple = kFirstStop + 2;
+                              kClosedBefore = kFirstStop + 1,  ///< closed by the first of two tokens
+    kNotSimple = kFirstStop + 2;
 
 constexpr NestingState state_of(unsigned open, unsigned before) {
   if (open >= kMaxOpen) return kNotSimple;

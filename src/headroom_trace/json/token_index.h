@@ -15,7 +15,7 @@ class TokenIndex {
   ~TokenIndex();
 
   /// Returns the token offsets, then the end twice; empty for invalid UTF-8, a control character in a string
-  /// or an odd number of quotes. Valid until the next call. `text` must be shorter than 4 GiB.
+  /// or an odd number of quotes. Valid until the next call. `text` must be below 4 GiB.
   std::span<const std::uint32_t> find(std::string_view text);
 
  private:

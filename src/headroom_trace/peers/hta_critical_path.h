@@ -44,8 +44,8 @@ struct PathEdge {
   std::int64_t weight_ns = 0;
 };
 
-/// Dependency graph of a part of a trace. Acyclic: nodes are ordered by host time (GPU work by its launch);
-/// edges against that order are dropped and counted.
+/// Acyclic: nodes are ordered by host time (GPU work by its launch); edges against that order are dropped and
+/// counted.
 struct PathGraph {
   std::vector<std::int64_t> at_ns;  ///< by node; events are cut to their parent
   std::vector<PathNode> order;      ///< topological order

@@ -49,7 +49,7 @@ RankSummary rank_summary(const TraceIndex& index, TraceFindings found);
 /// Throws Error if the result has no summary.
 const RankSummary& summary_of(const RankResult& rank);
 /// Reports the ranks that others wait for and their activity meanwhile; losses of all ranks (the smallest
-/// counts); communication without waits. Without matched collectives: the findings of the rank that loses
+/// counts); communication without waits; without matched collectives the findings of the rank that loses
 /// most.
 void combine_findings(std::span<const RankResult> ranks, std::size_t most, AnalysisResult& result);
 /// Copies the calls, by rank.

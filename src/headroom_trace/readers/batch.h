@@ -141,7 +141,7 @@ struct Batch {
   std::vector<Flow> flows;
   std::vector<UnpairedEvent> marks;
   std::vector<NameEvent> name_events;
-  std::vector<std::uint32_t> uncategorized;  ///< rows without a "cat"
+  std::vector<std::uint32_t> uncategorized;
   std::vector<PreciseTime> precise_times;
   std::uint64_t seen = 0, skipped_by_need = 0, without_columns = 0;
   std::string rewritten;                    ///< as strict JSON

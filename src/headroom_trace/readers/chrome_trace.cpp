@@ -175,7 +175,6 @@ bool EventPipeline::read_list() {
   stopped_ = exhausted_ = list_ended_ = cut_off_ = false;
   left_over_.clear();
   open_ = {};
-  // Shows whether threads are worthwhile.
   if (read_next(0)) {
     report_progress();
     std::vector<std::jthread> others;

@@ -19,9 +19,9 @@ struct Conversion {
 };
 
 /// Writes strict JSON for any viewer, one event per line, in file order. Drops only white space and
-/// unreadable parts (counted in the facts). ts and dur in strings become numbers, an X without a duration
-/// gets 0, NaN and infinities become null, text becomes UTF-8. Memory does not grow with the file. Throws
-/// Error as read() does.
+/// unreadable parts (counted in the facts). ts and dur become numbers, an X without a duration gets 0, NaN
+/// and infinities become null, text becomes UTF-8. Memory does not grow with the file. Throws Error as read()
+/// does.
 Conversion convert_to_chrome_trace(const std::filesystem::path& path, const WriteText& write,
                                    const ReadOptions& options = {});
 

@@ -217,7 +217,7 @@ class EventReader {
   Category category_of_text_ = Category::kOther;
   EventFields fields_;
   EventValues values_;
-  Walk later_;  ///< arguments seen too early
+  Walk later_;
   char phase_ = 0;
   Category category_ = Category::kOther;
 };

@@ -49,8 +49,8 @@ struct ReadOptions {
 };
 
 /// Reads a Chrome trace (object or bare array, possibly truncated) or a format of headroom_trace/formats/,
-/// detected by content; plain, gzip, zstd or zip. Lists unreadable parts in Trace::problems. Throws Error if
-/// the file cannot be opened or is not a trace.
+/// detected by content; plain, gzip, zstd or zip. Memory follows the kept data. Lists unreadable parts in
+/// Trace::problems. Throws Error if the file cannot be opened or is not a trace.
 Trace read(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// For tests and fuzzing. `source` is for errors.

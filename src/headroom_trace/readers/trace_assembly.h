@@ -64,7 +64,7 @@ class TraceAssembly {
   bool has_room_ = false;
   std::unordered_map<std::string, std::uint32_t> thread_rows_;
   BeginEndPairs pairs_;
-  std::vector<std::uint32_t> provisional_;  ///< may not be needed
+  std::vector<std::uint32_t> provisional_;
   std::vector<std::uint32_t> uncategorized_;
   std::unordered_map<std::string, std::string> process_names_, process_labels_;
 };

@@ -27,9 +27,9 @@ struct MeasuredUtilization {
   double busy_share() const { return static_cast<double>(devices.busy_ns) / 1e9 / length_s; }
 };
 
-/// Follows PyTorch's benchmark_utilization (torch/_functorch/benchmark_utils.py): warm-up, timed runs, then
-/// as many recorded runs. Throws Error for runs < 1, warm_up < 0 or a stopped clock. Other errors pass
-/// through after stopping the recorder.
+/// As PyTorch's benchmark_utilization (torch/_functorch/benchmark_utils.py): warm-up, timed runs, then as
+/// many recorded runs. Throws Error for runs < 1, warm_up < 0 or a stopped clock. Other errors pass through
+/// after stopping the recorder.
 MeasuredUtilization measure_utilization(const std::function<void()>& function, Recorder& recorder,
                                         const MeasureOptions& options = {});
 

@@ -16,7 +16,6 @@
 
 namespace headroom::trace {
 
-/// The written file, or the trace itself.
 using Recording = std::variant<std::filesystem::path, Trace>;
 
 /// Implemented by runners that link an engine (torch's profiler, CUPTI).
@@ -72,8 +71,8 @@ struct KinetoHeader {
   Json further_members = Json::object();
 };
 
-/// A trace in Kineto's format, for `headroom trace`, Perfetto and Holistic Trace Analysis. Compressed for .gz
-/// and .zst. No file without finish(). Throws Error naming the file.
+/// A trace in Kineto's format. Compressed for .gz and .zst. No file without finish(). Throws Error naming the
+/// file.
 class KinetoFile {
  public:
   KinetoFile(const std::filesystem::path& file, const KinetoHeader& head);

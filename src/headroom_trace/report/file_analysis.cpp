@@ -31,7 +31,7 @@
 namespace headroom::trace {
 namespace {
 
-/// JSON has no infinities and NaN; a plain string would be a text cell.
+/// JSON lacks infinities and NaN; a plain string would be a text cell.
 Json real_json(double value) {
   if (std::isfinite(value)) return value;
   return Json{{"real", std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"}};

@@ -51,8 +51,8 @@ std::vector<FileAnalysis> analyze_files(std::span<const std::filesystem::path> f
                                         const Analysis& analysis, const AnalysisOptions& options,
                                         const FilesOptions& how = {});
 
-/// Leaves out impossible events and reports them, and missing parts, in `doubts`; `validate` and
-/// `--pytorch-compat` keep all events.
+/// Leaves out impossible events and reports them, and missing parts, in `doubts`; keeps all for `validate`
+/// and `--pytorch-compat`.
 AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options);
 
 /// For writers that keep all events: "1 impossible duration kept (...)".
@@ -61,7 +61,7 @@ std::vector<std::string> impossible_events_kept(const Trace& trace);
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,
                         const AnalysisOptions& options);
 
-/// For another process of the same version. Exact, except that invalid UTF-8 becomes U+FFFD.
+/// For another process of this version. Exact, but invalid UTF-8 becomes U+FFFD.
 std::string to_text(std::span<const FileAnalysis> analyses);
 
 /// Throws Error for a text that to_text did not write.

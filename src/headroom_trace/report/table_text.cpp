@@ -32,7 +32,7 @@ bool is_identifier(char c) {
   return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Returns the length without the qualifier ("at" in "at::", "(anonymous namespace)") that ends `text`.
+/// Length without the qualifier ("at" in "at::", "(anonymous namespace)") that ends `text`.
 std::size_t without_qualifier(std::string_view text) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   if (text.ends_with(kAnonymous)) return text.size() - kAnonymous.size();
@@ -147,7 +147,7 @@ std::string shortened_around(const std::string& name, std::size_t shared, std::s
 
 using ByText = std::map<std::string, std::vector<const std::string*>>;
 
-/// Shortens equal texts again around their first difference.
+/// Shortens equal texts again, around their first difference.
 void settle(const ByText& by_text, std::size_t most, std::size_t looked_at,
             std::map<std::string, std::string>& chosen) {
   for (const auto& [text, names] : by_text) {
@@ -261,7 +261,7 @@ std::vector<std::size_t> by_importance(const std::vector<trace::Column>& columns
   return order;
 }
 
-/// Returns the width of each column within options.width; 0: left out.
+/// Column widths within options.width; 0: left out.
 std::vector<std::size_t> fitted_widths(const trace::DataTable& data, const std::vector<Texts>& texts,
                                        const TraceTextOptions& options) {
   constexpr std::size_t kGap = 2;

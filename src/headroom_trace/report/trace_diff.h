@@ -60,8 +60,8 @@ struct DiffLine {
   Change change = Change::kUnchanged;
 };
 
-/// Joins by name (outer join). A time has changed if it differs by more than 1 us and 1 %, or by more than 1
-/// ms; with `..._steps`, per step.
+/// Outer join by name. A time has changed if it differs by more than 1 us and 1 %, or by more than 1 ms; with
+/// `..._steps`, per step.
 std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after, double before_steps = 1,
                              double after_steps = 1);
 

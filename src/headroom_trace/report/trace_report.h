@@ -41,8 +41,8 @@ std::string trace_csv(const trace::DataTable& table);
 std::string trace_csv(const trace::AnalysisResult& result);
 
 /// Records for diff, gate and history: benchmark mode "trace", model the report's name, axes for device and
-/// rank. The environment is the trace's: its device names are the fingerprint; the time is the trace's if its
-/// clock is absolute, else the file's.
+/// rank. The environment's fingerprint is the trace's device names; its time the trace's if the clock is
+/// absolute, else the file's.
 std::vector<Record> trace_records(const TraceReport& report);
 
 /// "ns", "B", "1", ...

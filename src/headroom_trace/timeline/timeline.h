@@ -57,7 +57,7 @@ struct Track {
   std::int32_t device = -1;  ///< -1: unknown
   std::uint64_t events = 0;
   std::int64_t busy_ns = 0;  ///< sum of durations, including nested
-  /// By depth. Slices do not overlap, except in the last of kMaxLanes, which takes all deeper events.
+  /// By depth, as nested_lanes(): slices overlap only in the last of kMaxLanes.
   std::vector<Lane> lanes;
 };
 inline constexpr std::size_t kMaxLanes = 128;

@@ -228,8 +228,7 @@ class CulpritSearch {
     add_gap(work, cut({events_.end_ns(trace_.gpu[last].event), window->end}), last, kNone);
   }
 
-  /// Work that started unusually late. With several devices, it may wait for another device; where the file
-  /// lacks work, the device may have been busy.
+  /// Work that started unusually late. Other devices, or work missing from the file, may have delayed it.
   void find_late_devices(bool is_only_device) {
     constexpr std::int64_t kLateNs = 100'000, kMostUsualNs = 200'000, kOtherwiseNs = 6'000;
     std::vector<std::int64_t> delays;

@@ -21,7 +21,7 @@ bool is_data_loading(std::string_view annotation);
 Spans data_loading(const Trace& trace);
 /// When gloo or MPI ran ("gloo:all_reduce"); kernels show device communication.
 Spans host_communication(const Trace& trace);
-/// When operators ran on any thread.
+/// When operators ran, on any thread.
 Spans operators(const Trace& trace);
 /// On any thread.
 Spans times_of(const Trace& trace, Category category);

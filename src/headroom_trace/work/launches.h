@@ -84,7 +84,7 @@ struct FullQueue {
 };
 
 /// Finds the full queue of one stream; launches are in the order of their work. A blocked call takes longer
-/// than usual and returns just after the work `depth` launches earlier started. The depth is learnt from
+/// than usual and returns just after the work `depth` launches earlier started; `depth` is learnt from
 /// successive blocked calls at the greatest queue length (1,024 on CUDA). O(n log n).
 FullQueue full_queue(std::span<const QueuedLaunch> launches);
 

@@ -86,7 +86,7 @@ std::vector<BandwidthStep> steps_of(std::vector<BandwidthChange> changes) {
       now.gb_s += changes[i].gb_s;
       now.active += changes[i].active;
     }
-    // Removes the rounding error of the sums.
+    // Removes rounding errors.
     if (now.active == 0) now.gb_s = 0;
     steps.push_back(now);
   }

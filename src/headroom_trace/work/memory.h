@@ -93,7 +93,7 @@ struct BandwidthSeries {
   std::size_t without_bandwidth = 0;
   std::vector<BandwidthStep> steps;  ///< by time, distinct times; the last is 0
 };
-/// One series per (device, kind). A transfer of zero duration counts for 1 us, as in HTA (old clocks tick in
+/// One series per (device, kind). A transfer of zero duration counts for 1 us, as in HTA (clocks in
 /// microseconds).
 std::vector<BandwidthSeries> bandwidth_series(const std::vector<Transfer>& transfers);
 

@@ -28,7 +28,6 @@ NameId call_stack_above(const Trace& trace, std::uint32_t op, const std::vector<
   return kNoName;
 }
 
-/// Frames are separated by semicolons.
 std::string_view next_frame(std::string_view& stack) {
   const std::size_t end = std::min(stack.find(';'), stack.size());
   const std::string_view frame = trimmed(stack.substr(0, end));

@@ -28,8 +28,8 @@ struct StreamOrder {
   std::size_t first_queued_from(std::int64_t at_ns) const;
 };
 
-/// All streams by device and number, without `met_empty_queue`. `work` is device_work(trace), `launch`
-/// launches(trace). O(n).
+/// By device and number, without `met_empty_queue`. `work` is device_work(trace), `launch` launches(trace).
+/// O(n).
 std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& work,
                                        std::span<const std::uint32_t> launch);
 
@@ -63,11 +63,11 @@ struct SyncWaits {
 };
 
 /// With cuda_sync events: a context sync waits for the last work queued before the call on every stream of
-/// its device, a stream sync on its stream, an event sync for the last work queued before the record; a
-/// stream wait delays the stream's next work until then. A query (cudaEventQuery) waits for nothing that
-/// ended after it. Without: cudaDeviceSynchronize and similar wait for all streams; cudaStreamSynchronize and
-/// cudaEventSynchronize for the stream that the thread last launched to, if finished by then. Always: a
-/// synchronous copy (is_synchronous_copy) that ends before the call returns.
+/// its device, a stream sync on its stream, an event sync for the last work of the recorded stream queued
+/// before the record; a stream wait delays the stream's next work until then. A query (cudaEventQuery) waits
+/// for nothing that ended after it. Without: cudaDeviceSynchronize and similar wait for all streams;
+/// cudaStreamSynchronize and cudaEventSynchronize for the stream that the thread last launched to, if
+/// finished by then. Always: a synchronous copy (is_synchronous_copy) that ends before the call returns.
 SyncWaits sync_waits(const Trace& trace, std::span<const std::uint32_t> launch,
                      std::span<const StreamOrder> streams);
 

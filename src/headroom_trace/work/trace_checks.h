@@ -17,7 +17,7 @@ struct TraceCheck {
   std::uint32_t example = kNone;  ///< row of Trace::events
 };
 
-/// Returns every check. Needs everything but Python and op arguments.
+/// Needs everything but Python and op arguments.
 std::vector<TraceCheck> trace_checks(const Trace& trace);
 
 }  // namespace headroom::trace

@@ -17,7 +17,7 @@
       reference: "limit of the transport" };
   }
 
-  // A chart per collective, on one scale. Also for the section of ranks.
+  // A chart per collective, on one scale.
   headroom.collective_figures = function (all) {
     const rows = all.filter(is_timed);
     if (rows.length === 0) return null;

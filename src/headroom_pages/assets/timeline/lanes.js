@@ -95,7 +95,7 @@
     share(from, to) { return Math.min(1, Math.max(0, (this.until(to) - this.until(from)) / (to - from))); }
   }
 
-  // The devices of a rank that have streams: [{device, busy}].
+  // [{device, busy}] of the devices with streams.
   function busy_devices(tracks) {
     const streams = tracks.filter((track) => track.kind === "stream");
     return Array.from(new Set(streams.map((track) => track.device)), (device) =>
