@@ -7,7 +7,7 @@
 
 namespace headroom::test {
 
-/// The message of the Error that `body` throws, or "nothing was thrown".
+/// The Error's message, or "nothing was thrown".
 template <typename Body>
 std::string message_of(Body&& body) {
   try {

@@ -9,7 +9,6 @@
 
 namespace headroom {
 
-/// Removed in the destructor.
 class FileTree {
  public:
   FileTree() {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// Small model files in GGUF and safetensors; each number depends only on its position.
+/// Small GGUF and safetensors files; a number depends only on its position.
 namespace headroom::model_bytes {
 
 template <typename T>

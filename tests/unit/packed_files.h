@@ -15,7 +15,7 @@ namespace headroom::trace {
 struct ZipMember {
   std::string name, text;
   bool is_deflated = true;
-  bool is_zip64 = false;  ///< 64-bit sizes and offset, as in large files
+  bool is_zip64 = false;  ///< 64-bit sizes and offset
   bool is_encrypted = false;
   std::uint64_t method_said = 8;  ///< compression method in the headers if deflated
 };

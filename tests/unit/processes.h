@@ -21,7 +21,7 @@ inline std::size_t open_descriptors() {
   return count;
 }
 
-/// A zombie not yet reaped by its new parent does not run.
+/// False for a zombie not yet reaped.
 inline bool runs(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -33,7 +33,7 @@ inline bool ends_soon(std::int64_t pid) {
   return !runs(pid);
 }
 
-/// Each test must leave no descriptors or children behind.
+/// Tests must leave no descriptors or children.
 class LeavesNothing : public testing::Test {
  protected:
   void SetUp() override { before_ = open_descriptors(); }

@@ -161,7 +161,6 @@ TEST(JsonCursor, LeavesTheRestToThoseWhoCanSayWhatIsWrong) {
 }
 
 TEST(JsonCursor, GoesNotBeyondItsEnd) {
-  // The bytes after the end would continue the number.
   const std::string text = "[1,23]";
   for (std::size_t size = 0; size < text.size(); ++size)
     EXPECT_FALSE(taken<std::vector<int>>(text.substr(0, size)));

@@ -15,7 +15,7 @@ TEST(Sha256, HasTheDigestsOfTheStandard) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/// Where the padding just fits and just does not: from Python's hashlib.
+/// From Python's hashlib.
 TEST(Sha256, PadsAtTheEdgesOfABlock) {
   EXPECT_EQ(sha256(std::string(55, 'x')), "d5e285683cd4efc02d021a5c62014694958901005d6f71e89e0989fac77e4072");
   EXPECT_EQ(sha256(std::string(56, 'x')), "04c26261370ee7541549d16dee320c723e3fd14671e66a099afe0a377c16888e");
@@ -28,7 +28,7 @@ TEST(Sha256, PadsAtTheEdgesOfABlock) {
             "13f05a0b594787f5ecd315edc96141bd3243203d1b7d4f0836f37308b276ba98");
 }
 
-/// Cases 1 to 4, 6 and 7 of RFC 4231 (5 tests a shortened result).
+/// RFC 4231 (case 5 tests a shortened result).
 TEST(HmacSha256, HasTheResultsOfTheRfc) {
   EXPECT_EQ(hmac_sha256(std::string(20, '\x0b'), "Hi There"),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");

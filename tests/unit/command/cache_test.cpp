@@ -60,7 +60,7 @@ TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolde
     write(layer->folder() / part / "x");
   }
   write(layer->folder() / "ab/y.best_config");
-  EXPECT_EQ(layer->content().files, 7U);  // only the header below TMPDIR belongs to the layer
+  EXPECT_EQ(layer->content().files, 7U);  // below TMPDIR only the header
   const std::vector<std::string> names = layer->parts();
   EXPECT_THAT(names, ElementsAre("inductor.fx_graph", "inductor.aot_autograd", "inductor.headers",
                                  "inductor.triton", "inductor.autotune", "inductor.code"));
@@ -83,7 +83,7 @@ TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolde
     EXPECT_TRUE(fs::exists(temporary_ / "torchinductor_me/other"));
     EXPECT_EQ(layer->damage(), "");
     layer->restore_part(part);
-    EXPECT_EQ(layer->content().files, 7U);
+    EXPECT_EQ(layer->content().files, 7U);  // below TMPDIR only the header
   }
   const LayerSpec spec = parse_layer("inductor");
   const LeftOver left = left_over(temporary_, {&spec, 1});
@@ -275,7 +275,7 @@ TEST(LayerSpec, IsANameOrSaysItsKind) {
   }
 }
 
-/// A "compiler" that costs 8 cold and 2 warm, after running `extra`.
+/// Costs 8 cold and 2 warm, after running `extra`.
 std::string compiler(const std::string& extra = ":") {
   return "c=$MINE/{model}; if test -e $c; then n=2; else n=8; fi; echo x > $c || exit 5; " + extra +
          "; echo cost $n > {output}";
@@ -555,7 +555,7 @@ TEST(CacheReport, NoticesACacheThatNoLayerNames) {
 
 TEST(CacheReport, TheSpeedUpAndWhatIsSavedAreOneNumber) {
   Measured measured;
-  // Warm runs take 8 % longer in sum but win four of five pairs.
+  // Slower in sum, but faster in four of five pairs.
   measured.run.models[0] = model_of({{2, 1}, {2, 1}, {2, 1}, {2, 1}, {10, 15.5}});
   measured.run.models[0].model = "a";
   for (CachePair& pair : measured.run.models[0].pairs) pair.layers = {{{0, 0}, {3, 100}, {4, 120}, ""}};

@@ -10,7 +10,6 @@ namespace {
 
 using namespace testing;
 
-/// Records of a group of two commands, of one session.
 class CountsOfCommands : public Test {
  protected:
   void add(const char* metric, std::vector<double> values, bool is_by_callgrind = false) {

@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing;
 
-/// Commands on a virtual clock, named by the first argument.
+/// On a virtual clock, named by the first argument.
 struct FakeCommands {
   std::function<double(const std::string& name)> wall_ns = [](const std::string&) { return 1e6; };
   std::function<ExitStatus(const std::string& name)> status = [](const std::string&) { return ExitStatus{}; };
@@ -176,7 +176,7 @@ TEST_F(CommandRoundsTest, AGroupThatTheTimeDoesNotReachIsNotSetUp) {
   EXPECT_EQ(group.cases[0].outcome.kind, Outcome::Kind::kSkipped);
 }
 
-/// A machine on which b takes `factor` times as long, with so much noise.
+/// b takes `factor` times as long.
 struct NoisyCommands : FakeCommands {
   std::mt19937_64 random;
   NoisyCommands(double factor, double deviation, std::uint64_t seed = 5) : random(seed) {

@@ -50,7 +50,6 @@ TEST_F(MeasuredCommand, TellsCodesFromSignalsAndKeepsTheLastLines) {
   EXPECT_EQ(result.failure(), "");
 }
 
-/// Memory shared with this program before exec, plus slack.
 std::int64_t own_memory(const CommandResult& result) {
   return result.peak_rss_floor_bytes + (16 << 20);
 }
@@ -131,7 +130,7 @@ TEST_F(MeasuredCommand, WhatCannotBeStartedSaysWhy) {
 TEST_F(MeasuredCommand, ATimeoutEndsTheWholeGroup) {
   CommandSpec spec = shell("sleep 300 & echo $!; wait");
   CommandResult result;
-  // Retry if the machine was too busy for the echo.
+  // The echo needs time on a busy machine.
   for (spec.timeout = milliseconds(50); result.output.empty(); spec.timeout *= 2) result = run_command(spec);
   EXPECT_TRUE(result.timed_out);
   EXPECT_FALSE(result.ok());
@@ -184,7 +183,6 @@ TEST_F(MeasuredCommand, AFloodTakesNoMemory) {
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 8 * 1024) << "KiB more than before";
 }
 
-/// Software events, which virtual machines have.
 constexpr std::array<CounterEvent, 2> kSoftware{{
     {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
     {"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},

@@ -18,7 +18,6 @@ using test::message_of;
 using test::record_of;
 using namespace testing;
 
-/// Both sides drift by half; the test is 2 % slower in each round.
 std::pair<Record, Record> drifting_session() {
   std::vector<double> before, after;
   for (std::size_t i = 0; i < 30; ++i) {

@@ -75,7 +75,6 @@ TEST(Modes, AreFoundToBeMoreOften) {
   EXPECT_EQ(said.improvements, 0);
 }
 
-/// 10 us ('a') and 13 us ('b') by default, spread by 1 %.
 Record levels(const std::string& places, double low = 10, double high = 13) {
   std::vector<double> values = around(1, places.size());
   for (std::size_t i = 0; i < places.size(); ++i) values[i] *= places[i] == 'a' ? low : high;
@@ -172,7 +171,6 @@ TEST(Modes, LeaveOneGroupAsItIs) {
 
 std::vector<double> up_to(std::size_t count, double factor) {
   std::vector<double> values(count);
-  // Shuffled: growing values would be drift.
   for (std::size_t i = 0; i < count; ++i) values[i] = factor * static_cast<double>(i * 37 % count + 1);
   return values;
 }

@@ -13,10 +13,9 @@
 
 namespace headroom::test {
 
-/// A known run-to-run spread of zero.
 inline const RunKnowledge kRunsAreAlike{RunSpread{0, 1000}, std::nullopt, "a test"};
 
-/// A latency in microseconds of one process; no samples if `values` is empty.
+/// In microseconds, of one process; no samples if `values` is empty.
 inline Record record_of(const std::string& name, const std::vector<double>& values) {
   Record record;
   record.model.name = name;
@@ -33,7 +32,7 @@ inline Record record_of(const std::string& name, const std::vector<double>& valu
   return record;
 }
 
-/// `count` values around `center`, spread by 1 % without a trend.
+/// Spread by 1 % without a trend.
 inline std::vector<double> around(double center, std::size_t count) {
   std::vector<double> values;
   for (std::size_t i = 0; i < count; ++i) {

@@ -83,7 +83,6 @@ TEST(Judge, NeedsMoreSamplesForMoreCases) {
 }
 
 TEST(Judge, WithdrawsClaimsThatDoNotSurviveTheCorrection) {
-  // At 1 % of noise, 1.2 % is sometimes found in one case, hardly ever among 50.
   std::size_t alone = 0, among = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const bench::SyntheticSuite one({.cases = 1, .rounds = 20, .slowdown = 0.012}, seed);
@@ -184,7 +183,6 @@ TEST(Judge, TheAssumedSpreadCountsForTailsToo) {
   EXPECT_EQ(comparisons[0].tails[1].verdict, Verdict::kInconclusive);
 }
 
-// bench_assumed_spread has the whole table.
 TEST(Gate, WithAnAssumedSpreadIsSeldomWrong) {
   constexpr std::size_t kGates = 600;
   using bench::RunTail;
@@ -296,7 +294,7 @@ TEST(Gate, SeldomSaysRegressionWhereNothingDiffers) {
 }
 
 TEST(Gate, LearnsFromTheWholeSuiteThatNeighboursAreAlike) {
-  // Estimated per case, the correlation made 12 of 100 suites fail.
+  // An estimate per case made 12 of 100 suites fail.
   const SuiteModel model{.rounds = 30, .correlation = 0.5};
   EXPECT_LE(count_regressions(model, 0, 100, 1).any, 5u);
 }
@@ -310,7 +308,7 @@ TEST(Gate, FindsOneSlowCaseOfFifty) {
 
 TEST(Gate, KnowsOfWhatDiffersFromRunToRun) {
   constexpr std::size_t kSuites = 60;
-  // Intervals of the samples alone would accuse nearly every suite of 50 cases.
+  // The samples' intervals alone would accuse nearly every suite.
   const SuiteModel model{.paired = false, .run_noise = 0.01, .earlier_runs = 12};
   EXPECT_LE(count_regressions(model, 0.01, kSuites, 1).any, 7u);
   const SuiteModel slow{.slowdown = 0.15, .paired = false, .run_noise = 0.01, .earlier_runs = 12};

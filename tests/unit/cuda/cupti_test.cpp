@@ -355,15 +355,13 @@ TEST(ResidentBlocks, BoundByThreads) {
 }
 
 TEST(ResidentBlocks, BoundByRegisters) {
-  // 40 registers of 32 threads are 1280; a quarter of 65536 holds 12 such warps, four quarters 48: 6 blocks
-  // of 8.
+  // 40 x 32 = 1280 registers a warp: 12 warps in a quarter of 65536, 48 in all, 6 blocks of 8.
   EXPECT_EQ(blocks(256, 40), 6);
   EXPECT_EQ(blocks(1024, 64), 1);
   EXPECT_EQ(blocks(128, 255), 2);
 }
 
 TEST(ResidentBlocks, BoundBySharedMemory) {
-  // Each block uses 1 KiB of reserved memory.
   EXPECT_EQ(blocks(128, 32, 100 * 1024), 2);
   EXPECT_EQ(blocks(128, 32, 113 * 1024), 2);
   EXPECT_EQ(blocks(128, 32, 114 * 1024), 1);

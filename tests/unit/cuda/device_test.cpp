@@ -173,11 +173,11 @@ TEST(SamplePlan, FewGraphsServeManySamples) {
     for (const GraphRuns& part : plan_sample(777, first, 120, 256)) shapes.insert(part.shape);
     first = copy_after(first, 777, 120);
   }
-  // Samples start on one of 120 / gcd(777, 120) = 40 copies: one graph of whole turns, two remainders each.
+  // One of 120 / gcd(777, 120) = 40 first copies: one graph of whole turns, two remainders each.
   EXPECT_LE(shapes.size(), 81U);
 }
 
-// Proves to tools/check_device.sh that the memory checker finds errors.
+// Planted for tools/check_device.sh: the memory checker must find it.
 TEST(PlantedError, ASetBehindTheEndOfABuffer) {
   if (std::getenv("HEADROOM_PLANTED_ERROR") == nullptr)
     GTEST_SKIP() << "it needs a GPU and a checker: tools/check_device.sh sets HEADROOM_PLANTED_ERROR";

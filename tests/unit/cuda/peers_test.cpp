@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without cuBLAS's headers the library is built without its peers.
 
 #if __has_include(<cublasLt.h>)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that nvcc generates calls to for kernels and <<<...>>> (CUDA 12 and 13, undocumented).
+// Functions that nvcc's code for kernels calls (CUDA 12 and 13, undocumented).
 #include "fake_runtime.h"
 
 extern "C" {

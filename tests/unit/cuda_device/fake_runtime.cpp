@@ -15,7 +15,7 @@ using Work = std::vector<std::size_t>;
 
 FakeRuntime runtime;
 double now_ns = 0;
-std::unique_ptr<Work> captured;  ///< while the stream captures
+std::unique_ptr<Work> captured;
 
 void run(std::size_t which) {
   runtime.ran.push_back(which);

@@ -7,11 +7,11 @@
 
 namespace headroom::cuda {
 
-/// Replaces the CUDA runtime: one device with one stream and given work times.
+/// Replaces the CUDA runtime: one device, one stream, given work times.
 struct FakeRuntime {
   double work_ns = 1000;           ///< time of one piece of work
   std::vector<std::size_t> ran{};  ///< arguments of put_work() in order of execution
-  /// Calls: "hold" (our kernel), "event", "begin capture", "end capture", "upload", "graph".
+  /// "hold" (our kernel), "event", "begin capture", "end capture", "upload", "graph".
   std::vector<std::string> calls{};
 
   void put_work(std::size_t which);

@@ -117,7 +117,7 @@ class ThreeSamples final : public SampleSource {
   std::vector<Sample> samples;
 };
 
-/// A case that reads 512 KiB; the test device's L2 has 1 MiB.
+/// Reads 512 KiB; the test device's L2 has 1 MiB.
 ThreeSamples measured(double work_ns, const RunWrapper& around = {}) {
   reset_fake_runtime();
   fake_runtime().work_ns = work_ns;

@@ -43,7 +43,6 @@ struct Thread {
   unsigned partner = 0;
 };
 
-/// Reports stack switches to the address sanitizer.
 struct StackSwitch {
 #ifdef __SANITIZE_ADDRESS__
   void* fake = nullptr;
@@ -102,7 +101,7 @@ void Block::enter() {
   setcontext(&running->scheduler_);
 }
 
-/// Reused: mapping stacks takes longer than running a kernel.
+/// Reused: mapping a stack takes longer than a kernel.
 std::byte* stack_of(unsigned thread) {
   static std::vector<std::unique_ptr<std::byte[]>> stacks;
   while (stacks.size() <= thread) stacks.emplace_back(new std::byte[kStackBytes]);
@@ -230,7 +229,7 @@ void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], fl
   const auto half = [&](std::uint32_t pair, unsigned which) {
     return value_of(static_cast<std::uint16_t>(pair >> (16 * which)));
   };
-  // Lane t of four has columns 2t, 2t + 1, 2t + 8 and 2t + 9 of a's rows, and the same rows of b.
+  // Lane t of four has columns 2t, 2t + 1, 2t + 8, 2t + 9 of a, and these rows of b.
   for (unsigned other = 0; other < 4; ++other) {
     const Operands& of_a = operands[first + 4 * row + other];
     for (unsigned i = 0; i < 4; ++i) {

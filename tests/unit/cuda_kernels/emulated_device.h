@@ -22,8 +22,7 @@
 
 namespace headroom::cuda {
 
-/// Memory of an exact size, aligned to 256 like device memory: the address sanitizer finds accesses past the
-/// end.
+/// Of exact size, aligned to 256 like device memory: the address sanitizer finds accesses past the end.
 class ExactMemory {
  public:
   explicit ExactMemory(std::size_t bytes) : bytes_(bytes) {
@@ -40,8 +39,7 @@ class ExactMemory {
   ExactMemory(const ExactMemory&) = delete;
   ExactMemory& operator=(const ExactMemory&) = delete;
 
-  /// Poisons the memory and returns a function that restores it, like a previous launch that is still
-  /// running.
+  /// Poisons the memory and returns a function that restores it: a previous launch that still runs.
   std::function<void()> written_later() const {
     const std::vector<std::byte> values(begin(), end());
     std::fill_n(data_, bytes_, std::byte{0xff});
@@ -63,7 +61,6 @@ class ExactMemory {
   std::size_t bytes_;
 };
 
-/// A team of this thread, for the oracle.
 inline headroom::Team alone() {
   return [](const std::function<void(int, int)>& body) { body(0, 1); };
 }
@@ -87,10 +84,10 @@ inline void expect_close(std::span<const Bf16> actual, const std::vector<double>
 
 }  // namespace headroom::cuda
 
-/// CUDA's model of blocks, warps and barriers on the host. Include it first: kernels then compile as C++ and
-/// run block by block, each thread on its own stack, switching at barriers and warp exchanges. Undefined
-/// behaviour on a device throws: a barrier that not all threads of the block reach, an exchange without all
-/// lanes of the warp. Shared memory is NaN at the start of a block.
+/// CUDA's blocks, warps and barriers on the host. Include it first: kernels then compile as C++ and run block
+/// by block, each thread on its own stack, switching at barriers and warp exchanges. Throws on undefined
+/// behaviour: a barrier that not all threads reach, an exchange without all lanes. Shared memory starts as
+/// NaN.
 
 namespace headroom::emulated {
 
@@ -99,14 +96,14 @@ struct Index {
 };
 extern Index thread_index, block_index, block_size, grid_size;
 
-/// Order in which threads run; one of them shows a missing barrier.
+/// A missing barrier shows in one of them.
 enum class Order { kForward, kBackward };
 
 /// `threads` is a multiple of 32. Throws std::logic_error on deadlock.
 void launch(unsigned blocks, unsigned threads, Order order, const std::function<void()>& kernel);
 
-/// An early launch: the first thread to wait for the previous launch calls `end`, which does its remaining
-/// work. Throws std::logic_error if no thread waits.
+/// An early launch: the first thread to wait for the previous one calls `end`, the rest of that launch.
+/// Throws std::logic_error if none waits.
 void launch_early(unsigned blocks, unsigned threads, Order order, const std::function<void()>& end,
                   const std::function<void()>& kernel);
 
@@ -116,15 +113,15 @@ void wait_for_previous_launch();
 /// Of the maximum size per block.
 void* dynamic_shared_memory();
 
-/// binary16, rounded to nearest even.
+/// binary16, to nearest even.
 std::uint16_t f16_bits(float value);
 float f16_value(std::uint16_t bits);
 
-/// For kernels: __syncthreads, and an exchange of 32 bits with another lane of the warp.
+/// __syncthreads, and an exchange of 32 bits in the warp.
 void wait_for_block();
 std::uint32_t exchange(std::uint32_t value, unsigned with_lane);
 
-/// mma.m16n8k16: d += a b, with the registers of all lanes of the warp; `value_of` converts 16 bits.
+/// mma.m16n8k16: d += a b, with the registers of a warp; `value_of` converts 16 bits.
 void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], float (&d)[4],
                     const std::function<float(std::uint16_t)>& value_of);
 

@@ -52,7 +52,7 @@ struct GemvCase {
 template <typename T>
 using WeightsOf = std::conditional_t<sizeof(T) == 1, Int8Weights, Bf16Weights>;
 
-/// An early launch: the previous one writes x and the choice of matrices.
+/// The previous launch writes x and the choice of matrices.
 template <typename T, GemvForm kForm, bool kAligned>
 void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order order,
          unsigned threads = kGemvThreads) {

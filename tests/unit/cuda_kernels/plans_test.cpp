@@ -153,7 +153,7 @@ TEST(StreamPlan, BytesAreThoseOfTheRingOfXAndOfSums) {
   plan.teams = 2;
   plan.depth = 5;
   plan.processors = 10;
-  // 1000 rows are 125 groups, up to 13 per block; each of a team's 4 warps leaves a sum.
+  // 125 groups, up to 13 a block; each of a team's 4 warps leaves a sum.
   EXPECT_EQ(plan.shared_bytes(1000, 512), 5U * 32 * 256 + 2 * 512 + 13 * 8 * 5 * 4);
 }
 

@@ -187,7 +187,7 @@ class EmulatedDecoder {
   }
 
  private:
-  /// In memory of exact size; the matrices of an entry alternate by rows.
+  /// Of exact size; the matrices of an entry alternate by rows.
   StreamedMatrix matrix(const std::vector<std::vector<const LlmMatrix*>>& stack) {
     const LlmMatrix& first = *stack.front().front();
     std::vector<std::byte> bytes;
@@ -288,7 +288,7 @@ class EmulatedDecoder {
       up.chosen = chosen_.as<std::int32_t>();
       up.slots = static_cast<std::uint32_t>(config_.chosen);
     }
-    // The chosen experts must not be read before the choosing launch has ended.
+    // The choosing launch may still run.
     const std::function<void()> choose = config_.is_gated() ? chosen_.written_later() : [] {};
     launch(
         3, threads_,

@@ -161,7 +161,7 @@ TEST(Topology, LastLevelAddsUpAllItsInstances) {
 
 const std::vector<int> kTwo{0, 1};
 
-/// /proc/stat of two CPUs with these ticks of work, stolen and idle.
+/// /proc/stat of two CPUs, in ticks.
 std::string stat_of(int work0, int work1, int stolen, int idle) {
   const auto line = [&](const std::string& name, int work) {
     return name + " " + std::to_string(work) + " 0 0 " + std::to_string(idle) + " 0 0 0 " +
@@ -252,7 +252,7 @@ TEST(LoadWarning, ComesWhereTheThreadsDoNotFitBesideTheOthers) {
 }
 
 TEST(LoadWarning, ComesWhereWhatIsMeasuredHasToShareTheLastCpu) {
-  // Three programs on two CPUs: each gets two thirds of one.
+  // Three programs: two thirds of a CPU each.
   const CpuLoad shared{.cpus = 2, .busy = 1.33, .own = 0.67};
   ASSERT_TRUE(load_warning(shared, 1, "while"));
   EXPECT_FALSE(load_warning({.cpus = 2, .busy = 0.1, .own = 1.9}, 1, "while")) << "it takes them itself";

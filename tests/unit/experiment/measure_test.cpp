@@ -333,7 +333,7 @@ TEST_F(Measure, SetupRunsBeforeEachCallAndIsNotTimed) {
   EXPECT_EQ(calls, "sbsbsbsbsbsbsbsbsbsb");
   ASSERT_EQ(source.samples.size(), 2U);
   EXPECT_EQ(source.samples[1].iterations, 5U);
-  EXPECT_LT(source.samples[1].elapsed_ns, 5e6);  // setup took ten milliseconds
+  EXPECT_LT(source.samples[1].elapsed_ns, 5e6);
   ASSERT_EQ(source.infos.at(0).metrics.size(), 1U);
   EXPECT_EQ(source.infos[0].metrics[0].name, kClockOverhead);
   ASSERT_EQ(source.samples[1].columns.size(), 1U);
@@ -353,7 +353,6 @@ TEST_F(Measure, SetupIsToldTheCopyThatTheBodyGets) {
 
 constexpr std::size_t kBytes = 8 * kHugePageBytes;
 
-/// HEADROOM_HUGE_PAGES set during a test.
 class Wish {
  public:
   explicit Wish(const char* value) {

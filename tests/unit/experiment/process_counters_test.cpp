@@ -19,7 +19,6 @@ namespace {
 using namespace testing;
 using Traffic = ControllerEvent::Traffic;
 
-/// Counters without hardware; the test sets their values.
 class FakeKernel final : public CounterKernel {
  public:
   struct Counter {
@@ -28,7 +27,7 @@ class FakeKernel final : public CounterKernel {
     CounterReading reading;
   };
 
-  std::function<int(const CounterRequest&)> error{};  ///< errno of opening; 0: success
+  std::function<int(const CounterRequest&)> error{};  ///< errno; 0: success
   std::function<bool(const CounterRequest&)> unreadable{};
   std::size_t largest_group = 8;
   std::vector<int> thread_numbers{11, 12};
@@ -47,7 +46,7 @@ class FakeKernel final : public CounterKernel {
   }
   void start(int counter) override {
     set(counter, true);
-    // Enabled again, while nothing of ours runs.
+    // Enabled again while nothing runs.
     CounterReading& reading = counters.at(counter).reading;
     if (reading.enabled_ns > 0)
       reading = {reading.count + background, 2 * reading.enabled_ns, 2 * reading.running_ns};
@@ -84,7 +83,7 @@ ControllerEvent controller(Traffic traffic, int cpu = 0) {
   return {"uncore_imc_" + std::to_string(cpu), 20, {4, 0, 0}, cpu, 64, traffic};
 }
 
-/// 100 of each event in the first thread, 10 in the second.
+/// 100 of each event, then 10 in the second thread.
 CounterReading plain(const CounterRequest& request) {
   const std::uint64_t times = request.thread == 11 ? 100 : 10;
   return {times * (1 + request.config[0]), 1000, 1000};
@@ -259,7 +258,6 @@ TEST(ProcessCounters, ThatWereTakenMeanwhileAreAnErrorAndNothingStaysOpen) {
   EXPECT_TRUE(kernel.counters.empty());
 }
 
-/// Kernel software events, which virtual machines have.
 TEST(ProcessCounters, CountThisProcessWithItsThreads) {
   constexpr std::array<CounterEvent, 3> kSoftware{{
       {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
@@ -279,7 +277,6 @@ TEST(ProcessCounters, CountThisProcessWithItsThreads) {
     for (std::size_t page = 0; page < kPages; ++page) static_cast<volatile char*>(memory)[page * kPage] = 1;
     ::munmap(memory, kPages * kPage);
   };
-  // An existing thread and one started meanwhile.
   std::atomic<int> turn = 0;
   std::thread pool([&] {
     while (turn == 0) std::this_thread::yield();

@@ -123,7 +123,6 @@ TEST(AxisRequest, RangesThatNeverEndAreRefused) {
 TEST(AxisRequest, TenThousandValuesAreTheMostOfARange) {
   EXPECT_EQ(values_of("D=1-10000").size(), 10'000U);
   EXPECT_THAT(error_of("D=1-10001"), HasSubstr("'1-10001' has over 10,000 values"));
-  // The bound applies to each range.
   EXPECT_EQ(values_of("D=1-6000,10001-16000").size(), 12'000U);
 }
 

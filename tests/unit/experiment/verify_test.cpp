@@ -55,7 +55,7 @@ TEST_F(Verify, AWrongValueIsNamedWithItsIndex) {
 }
 
 TEST_F(Verify, TheToleranceScalesWithTheSizeOfTheTerms) {
-  // 0.01 off at a value of 0 among values of 1000: a rounding error of a sum.
+  // 0.01 off among values of 1000: the rounding error of a sum.
   EXPECT_EQ(verdict<double>({1000, 0.005, -1000}, {1000, 0, -1000}, {1e-5, 0}), "right");
   EXPECT_THAT(verdict<double>({1000, 0.05, -1000}, {1000, 0, -1000}, {1e-5, 0}), HasSubstr("index 1"));
 }
@@ -125,7 +125,7 @@ TEST_F(Verify, AnOutputThatIsNotWrittenFailsEvenIfItHeldTheAnswer) {
   refuses(std::vector<Bf16>{to_bf16(1.0F), to_bf16(2.0F)});
 }
 
-/// Returns what is said of an output that `run(call, output)` writes, counting calls from 1, after samples.
+/// Counts calls of `run(call, output)` from 1.
 std::string verdict_after_samples(std::size_t values,
                                   const std::function<void(int, std::vector<float>&)>& run,
                                   bool concludes = true) {
@@ -232,7 +232,7 @@ struct Product {
       y[i / columns] += weight(i / columns, i % columns) * to_float(x[i % columns]);
     return y;
   }
-  /// Rounds each product and sum to bf16, in `lanes` partial sums; omits columns from `end` on.
+  /// Rounds products and sums to bf16, in `lanes` partial sums; omits columns from `end` on.
   std::vector<Bf16> in_bf16(std::size_t lanes, std::size_t end) const {
     std::vector<Bf16> y(rows);
     for (std::size_t row = 0; row < rows; ++row) {
@@ -302,7 +302,7 @@ TEST(SumTolerance, HoldsForSumsInBf16AndNotForF32s) {
       EXPECT_EQ(verdict(product.in_bf16(lanes), product.exact(), bf16_of(product), &info), "right");
       EXPECT_EQ(info.sums_in, Precision::kBf16);
       EXPECT_LE(info.max_error, info.tolerance);
-      // The tolerance is not too wide: one sum uses a fifth.
+      // Not too wide: one sum uses a fifth.
       if (lanes == 1) EXPECT_GT(info.max_error, info.tolerance / 5);
       EXPECT_NE(verdict(product.in_bf16(lanes), product.exact(), kExact), "right");
     }
@@ -376,7 +376,7 @@ TEST(SumTolerance, ASkippedColumnIsFoundInSumsInF32) {
 }
 
 TEST(SumTolerance, ManyErrorsThatHideOneByOneAreFoundTogether) {
-  // With 16384 terms in bf16 one value may be off by its size, but not all.
+  // With 16384 terms one value may be off by its size, not all.
   std::vector<double> expected(4096);
   fill_random(std::span(expected), 1);
   std::vector<Bf16> y;

@@ -133,7 +133,7 @@ TEST(ParseCsv, QuotedFieldsHoldSeparatorsQuotesAndLineEnds) {
 }
 
 TEST(ParseCsv, IsAsLenientAsPythonAboutQuotesInTheMiddle) {
-  // python3 -c 'import csv; print(list(csv.reader(["a\"b,\"c\"d"])))' gives [['a"b', 'cd']]
+  // As Python's csv.reader: [['a"b', 'cd']]
   EXPECT_THAT(parse_csv("a\"b,\"c\"d\n", "t"), ElementsAre(ElementsAre("a\"b", "cd")));
 }
 
@@ -160,7 +160,6 @@ TEST(CsvLine, ReadsBackAsItWas) {
   EXPECT_EQ(parse_csv(text, "t"), rows);
 }
 
-/// Empty if not refused.
 std::string refusal(std::string_view text) {
   try {
     refuse_impossible_toml(text, "a.toml");

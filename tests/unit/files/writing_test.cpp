@@ -197,7 +197,6 @@ TEST_F(JournalTest, IsUnfinishedOnceItsWriterIsGone) {
   EXPECT_THAT(unfinished_journals(folder_), ElementsAre(path));
 }
 
-/// A file size limit simulates a full disk.
 TEST_F(JournalTest, AFullDiskLeavesWholeLinesAndTheNextOneFits) {
   Journal journal(folder_);
   journal.append("kept");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEADROOM_STORE_RUNS and HEADROOM_STORE_KILLS: number of repetitions.
+// HEADROOM_STORE_RUNS, HEADROOM_STORE_KILLS: repetitions.
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ class DamagedHistory : public testing::Test {
     const auto store = open_store(path);
     for (std::uint64_t run = 1; run <= 3; ++run) store->append(run_at(run * 100, static_cast<double>(run)));
   }
-  /// Runs a statement with the parameter `bytes`; returns the first column of its row.
+  /// Binds `bytes`; returns the first column of the row.
   std::string change(const std::string& sql, const std::string& bytes = "") const {
     sqlite3* database = nullptr;
     EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
@@ -222,7 +222,6 @@ TEST_F(DamagedHistory, NoChangedColumnIsBelieved) {
     open_store(path)->repair();
     EXPECT_THAT(open_store(path)->verify(), IsEmpty()) << change_of;
     EXPECT_EQ(message_of(read_all), "nothing was thrown") << change_of;
-    // Data stored in the packed runs is restored.
     if (change_of.find("id = 8") != std::string::npos ||
         change_of.find("'x' WHERE run = 1") != std::string::npos)
       continue;
@@ -317,7 +316,7 @@ int from_environment(const char* name, int fallback) {
   return text == nullptr ? fallback : std::atoi(text);
 }
 
-/// Exits without running the test framework; 1: `body` threw.
+/// Exits without the test framework; 1: `body` threw.
 template <typename Body>
 pid_t child_process(Body body) {
   const pid_t child = ::fork();
@@ -525,7 +524,6 @@ TEST_F(SqliteFile, ReadOnlyFileInAReadOnlyFolderCanBeRead) {
   EXPECT_EQ(runs(), 1u);
 }
 
-/// The log has the newest runs.
 TEST_F(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
   const std::string copy = folder / "copy";
   append();

@@ -19,7 +19,7 @@ namespace headroom::test {
 
 enum class Backend { kSqlite, kPostgresql };
 
-/// Only PostgreSQL if HEADROOM_TEST_POSTGRESQL names a server, whose contents are lost.
+/// Only PostgreSQL if HEADROOM_TEST_POSTGRESQL names a server: its contents are lost.
 inline std::vector<Backend> backends() {
   if (std::getenv("HEADROOM_TEST_POSTGRESQL") != nullptr) return {Backend::kPostgresql};
   return {Backend::kSqlite};
@@ -29,7 +29,6 @@ inline std::string backend_name(const testing::TestParamInfo<Backend>& info) {
   return info.param == Backend::kSqlite ? "Sqlite" : "Postgresql";
 }
 
-/// As text, for places of stores.
 class TemporaryFolder : public headroom::TemporaryFolder {
  public:
   std::string operator/(const std::string& name) const { return path() / name; }

@@ -260,7 +260,6 @@ TEST_P(StoreTest, NewerStoresAreRefusedAndLeftAlone) {
   database->execute("SELECT schema_version FROM headroom_store", {},
                     [&version](const SqlRow& row) { version = std::get<std::int64_t>(row[0]); });
   EXPECT_EQ(version, 99);
-  // All tests share the server.
   database->execute("UPDATE headroom_store SET schema_version = 1");
 }
 

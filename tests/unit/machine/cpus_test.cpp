@@ -41,7 +41,7 @@ void add_cache(FileTree& tree, int cpu, int index, const std::string& level, con
   tree.file(path + "size", size + "\n").file(path + "shared_cpu_list", shared + "\n");
 }
 
-/// Two sockets of two cores with two threads: a core has n and n + 4, a socket CPUs 0, 1, 4, 5.
+/// Two sockets, each two cores of two threads: core n has n and n + 4, the first socket 0, 1, 4, 5.
 class TwoSockets : public testing::Test {
  protected:
   TwoSockets() {

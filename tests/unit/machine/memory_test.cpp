@@ -150,7 +150,6 @@ TEST(MemoryControllers, AreThoseOfIntelsServers) {
     tree.file(folder + "/events/cas_count_write.scale", "6.103515625e-5\n");
     tree.file(folder + "/events/cas_count_write.unit", "MiB\n");
   }
-  // One without events, and one that counts the same traffic.
   tree.file("uncore_imc_2/type", "23").file("uncore_imc_free_running_0/type", "24").file("cpu/type", "4");
   const auto events = memory_controllers(tree.root());
   ASSERT_EQ(events.size(), 8U) << "two units, two directions, two packages";

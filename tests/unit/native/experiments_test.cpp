@@ -256,11 +256,11 @@ TEST(LimitExperiments, PingPongNeedsTwoThreads) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one CPU";
   const Outcome outcome = run(hot_case("limit.pingpong", {}, 2));
   expect_measured(outcome, "limit.pingpong");
-  // A transfer between caches takes between a cycle and a system call.
+  // Between a cycle and a system call.
   EXPECT_GT(outcome.samples[0].elapsed_ns / 3, 1);
 }
 
-/// oneDNN has no bf16 without AVX-512, which ONEDNN_MAX_CPU_ISA can hide.
+/// oneDNN needs AVX-512 for bf16, which ONEDNN_MAX_CPU_ISA can hide.
 bool may_be_missing(const Outcome& outcome) {
   const bool hidden = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr;
   return outcome.skipped.starts_with("oneDNN does not support this case") &&
@@ -316,7 +316,6 @@ TEST(Peers, OpenBlasCountsTheBytesOfItsFloats) {
   EXPECT_THAT(info.notes.at("weights"), HasSubstr("f32"));
 }
 
-/// The suite also runs on lower levels (tests/native/CMakeLists.txt).
 class LevelIsAvailable : public ::testing::Environment {
   void SetUp() override {
     const char* wanted = std::getenv("HEADROOM_ISA");

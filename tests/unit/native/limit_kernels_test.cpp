@@ -77,7 +77,6 @@ TEST(ReadKernels, StayWithinTheirRange) {
   }
 }
 
-/// Reading a protected page kills the child.
 bool reads(ReadKernel kernel, const std::byte* data, std::size_t bytes) {
   const pid_t child = fork();
   if (child == 0) {
@@ -109,7 +108,7 @@ TEST(ReadKernels, ReadTheLastLineOfOddRanges) {
     for (const char* pattern : kReadPatterns) {
       GuardedPages pages(2);
       pages.forbid(2);
-      // The last of 17 lines is the first of the protected page.
+      // Line 17 is on the protected page.
       EXPECT_TRUE(reads(read_kernel(pattern, isa), pages.end() - 16 * kLineBytes, 17 * kLineBytes))
           << pattern << " " << name_of(isa);
     }
@@ -188,7 +187,7 @@ TEST(PeakKernels, BytesHaveOneWhereVectorsOfTheInstructionSetMultiplyThem) {
   }
 }
 
-/// The best of many short attempts, in operations per ns.
+/// Operations per ns, the best of many attempts.
 template <typename Body>
 double best_rate(double operations, const Body& body, int attempts = 40) {
   double best_ns = 1e18;
@@ -202,7 +201,6 @@ double best_rate(double operations, const Body& body, int attempts = 40) {
 }
 
 TEST(PeakKernels, TimeGrowsWithTheRounds) {
-  // Fails if the compiler removed the loop.
   const PeakKernel kernel = peak_kernel("f32", "fma", available_isas().back());
   const auto best_ns = [&](std::uint64_t rounds) {
     return 1 / best_rate(
@@ -238,7 +236,6 @@ double gemv_rate(const std::string& dtype, Isa isa, GemvForm form) {
   });
 }
 
-/// A peak must use the best instructions of the kernels of its level.
 TEST(PeakKernels, NoKernelOfTheSameLevelMultipliesFaster) {
   for (const Isa isa : available_isas()) {
     const ForcedIsa forced(name_of(isa));
@@ -296,15 +293,14 @@ TEST(LlmWork, IntegersAreHeldAgainstIntegersWhereTheyAreMultipliedAsSuch) {
   for (const Isa isa : available_isas()) {
     for (const char* dtype : {"bf16", "int8", "int8_g32", "int4"}) {
       const bool is_block = is_blocked(llm_format(dtype));
-      // See docs/reference/experiments.md: x is fixed point from AVX2 on, with blocks where bytes are
-      // multiplied.
+      // docs/reference/experiments.md: fixed point from AVX2 on; blocks where bytes are multiplied.
       const Isa least = is_block ? Isa::kAvx512Vnni : Isa::kAvx2;
 #if defined(__x86_64__)
       const bool is_integer = std::string(dtype) != "bf16" && isa >= least;
       EXPECT_EQ(declared(dtype, token, isa), is_integer ? "int8" : "bf16") << dtype << " " << name_of(isa);
 #endif
       EXPECT_EQ(declared(dtype, tokens, isa), "bf16") << "many are multiplied as bf16: " << dtype;
-      // Only the last token's logits multiply one vector: too few operations for a peak.
+      // Only the last token's logits multiply one vector.
       EXPECT_EQ(declared(dtype, prompt, isa), "bf16") << dtype;
     }
   }

@@ -55,7 +55,7 @@ LlmDecoder decoder_of(const LlmWeights& weights, ThreadPool& pool, Isa isa, std:
   return {weights, pool, isa, positions, TopKSampler(20, 0.8F, 1, isa), sequences};
 }
 
-/// Expects equal logits up to rounding to bf16, relative to their root mean square.
+/// Equal up to rounding to bf16, relative to the root mean square.
 void expect_logits(std::span<const float> found, const auto& right, const std::string& what) {
   double squares = 0;
   for (const double value : right) squares += value * value / static_cast<double>(right.size());
@@ -132,7 +132,7 @@ TEST_P(LlmDecoderTest, LogitsOfAllTokensAreThoseOfEachInTurn) {
   ASSERT_EQ(all.size(), 6 * config_.vocab);
   for (std::size_t token = 0; token < 6; ++token) {
     const std::span<const float> one = one_by_one.forward(std::span(tokens).subspan(token, 1));
-    // Near-equal scores may choose another expert.
+    // Near-equal scores may differ in experts.
     const LlmRouting &here = one_by_one.routing(), &there = at_once.routing();
     if (!std::equal(here.begin(), here.end(), there.begin())) {
       EXPECT_GT(token, 0U);
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Isas, LlmDecoderTest,
                          ::testing::Combine(::testing::ValuesIn(available_isas()), ::testing::Values(1),
                                             ::testing::ValuesIn(kShapes)),
                          name_of_decoding);
-// Thread barriers are slow when other tests use the CPUs.
+// Thread barriers are slow on busy CPUs.
 INSTANTIATE_TEST_SUITE_P(Threads, LlmDecoderTest,
                          ::testing::Combine(::testing::Values(available_isas().back()), ::testing::Values(3),
                                             ::testing::Values(kShapes[2], kShapes[6])),
@@ -176,7 +176,6 @@ TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
   }
 }
 
-/// Like Qwen: a shared expert, and shares of all experts.
 TEST(LlmDecoder, ExpertsBesideOneForAllTokensAgreeWithFloat64) {
   ThreadPool pool(2);
   LlmConfig config = config_of({"shared", "bf16", 64, 4, 2, 48, 97, 6});
@@ -492,7 +491,7 @@ TEST(TopKSampler, CandidatesAreTheKLargest) {
         EXPECT_EQ(candidates(sampler, logits), sorted_candidates(logits, k))
             << name_of(isa) << count << " " << k;
       }
-      std::ranges::sort(logits);  // ascending: the hardest order
+      std::ranges::sort(logits);  // the hardest order
       TopKSampler sampler(200, 1, 1, isa);
       EXPECT_EQ(candidates(sampler, logits), sorted_candidates(logits, 200));
     }

@@ -80,8 +80,7 @@ struct Product {
   }
 };
 
-/// Relative to the largest |x|: f32 rounds partial sums by 2^-24; x in 16 bits (32639 steps) is off by half a
-/// step.
+/// Relative to the largest |x|: f32 rounds partial sums by 2^-24, x of 16 bits (32639 steps) by half a step.
 double error_of(const std::string& dtype, GemvForm form) {
   return dtype == "int8" && form == GemvForm::kBest ? 0.5 / 32639 + 1e-6 : 1e-6;
 }
@@ -132,7 +131,6 @@ std::string name_of_case(const ::testing::TestParamInfo<GemvKernelTest::ParamTyp
          std::to_string(shape.columns);
 }
 
-/// Products available on this CPU.
 std::vector<GemvKernelTest::ParamType> products() {
   std::vector<GemvKernelTest::ParamType> found;
   for (const char* dtype : {"bf16", "int8"}) {
@@ -222,7 +220,7 @@ TEST(GemvKernel, XOfAnySizeKeepsItsAccuracy) {
 }
 
 TEST(GemvKernel, TheLargestBytesDoNotOverflowTheirSums) {
-  constexpr std::size_t kColumns = 65536;  // limit of 32-bit sums; beyond, the kernel switches
+  constexpr std::size_t kColumns = 65536;  // limit of 32-bit sums
   for (const std::size_t columns : {kColumns, kColumns + 1}) {
     for (const GemvKernel& kernel : all_kernels("int8")) {
       Product product("int8", {2, columns});
@@ -363,7 +361,7 @@ TEST_P(GemmKernelTest, SumsAreRightForShapesThatAreNoMultiples) {
   expect_right_sums(kernel_);
 }
 
-/// Emulates AMX. Source: Intel SDM volume 2, TDPBF16PS.
+/// AMX: Intel SDM volume 2, TDPBF16PS.
 class TileModel {
  public:
   void set_up() { std::memset(tiles_, 0x55, sizeof tiles_); }
@@ -409,7 +407,6 @@ TEST(TiledGemm, SumsAreRightByAModelOfTheInstructions) {
 
 constexpr const char* kBlockDtypes[] = {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"};
 
-/// The first `rows` rows times x.
 std::vector<float> product_of(const GemvKernel& kernel, const LlmMatrix& matrix, std::size_t rows,
                               const std::vector<Bf16>& x, GemvWalk walk) {
   Buffer prepared(prepared_bytes(matrix.columns));
@@ -488,7 +485,7 @@ TEST_P(GemmKernelTest, EachNumberOfABlockIsTheReferences) {
       const std::vector<float> y = product_of(kernel, matrix, 3, x, kernel.far_walk);
       for (std::size_t row = 0; row < y.size(); ++row) {
         largest = std::max(largest, std::fabs(right[row]));
-        // With minima a number is the difference of two up to twelve times as large.
+        // A number is the difference of two up to twelve times as large.
         EXPECT_NEAR(y[row], right[row], 2e-6 * std::max(largest, 0.1)) << dtype << " " << column;
       }
     }

@@ -17,7 +17,7 @@
 
 namespace headroom::native {
 
-/// Sets HEADROOM_ISA and restores its earlier value, which may apply to the whole suite.
+/// Restores the earlier value, which may apply to the whole suite.
 class ForcedIsa {
  public:
   explicit ForcedIsa(const char* name) {
@@ -54,7 +54,6 @@ class FewSamples : public SampleSource {
   std::uint64_t iterations_;
 };
 
-/// Names the instances of a suite by Isa.
 inline std::string isa_name(const testing::TestParamInfo<Isa>& suite) {
   return name_of(suite.param);
 }

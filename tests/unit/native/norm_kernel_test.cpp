@@ -94,7 +94,7 @@ TEST(NormKernel, OneParameterThatIsNoBf16IsSeen) {
   }
 }
 
-/// With gamma 0 the result is beta, rounded: ties, carries into the exponent, even and odd columns.
+/// With gamma 0 the result is beta: ties, carries into the exponent, even and odd columns.
 TEST(NormKernel, ResultsRoundToNearestEven) {
   constexpr std::size_t kColumns = 320;
   constexpr std::uint32_t kUpper[] = {0x3f80, 0x3f81, 0xbf80, 0xbfff, 0x0080, 0x80ff, 0x7f7e, 0x4b7f};

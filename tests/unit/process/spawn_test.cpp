@@ -88,7 +88,7 @@ TEST_F(Spawn, HasAProcessGroupOfItsOwn) {
 }
 
 TEST_F(Spawn, OnlyTheDescriptorsAskedForReachTheChild) {
-  // Descriptors leaked by our parent, below and above the requested ones.
+  // Leaked by our parent, below and above the requested ones.
   const int low = ::open("/dev/null", O_RDONLY);
   const int high = ::fcntl(low, F_DUPFD, 200);
   {
@@ -97,7 +97,6 @@ TEST_F(Spawn, OnlyTheDescriptorsAskedForReachTheChild) {
     options.descriptors = {{theirs.fd(), 7}};
     Child child(options);
     ASSERT_TRUE(child.wait(kLongestWait));
-    // 3 is the folder that ls reads.
     EXPECT_THAT(child.stdout_lines().lines(), ElementsAre("0", "1", "2", "3", "7"));
     std::string line;
     EXPECT_EQ(ours.read_line(line, kLongestWait), Channel::Status::kLine);

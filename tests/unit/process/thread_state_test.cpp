@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing;
 
-/// On a thread of its own, which then compares itself with its state at first.
+/// On a new thread.
 std::vector<std::string> restored_after(
     const std::function<void()>& change, const std::function<void()>& look = [] {}) {
   std::vector<std::string> changed, again;

@@ -30,7 +30,7 @@ CollectiveHistory history(std::vector<CollectiveEntry> calls, std::vector<int> r
   return {kNow, {{"world", std::move(ranks), size}}, std::move(calls)};
 }
 
-/// Ranks 0 and 1 have waited 5 s for rank 2, whose last collective was 6 s ago.
+/// 0 and 1 have waited 5 s for rank 2, whose last collective was 6 s ago.
 RankHistories one_missing() {
   const auto done = entry(56, "broadcast", CollectiveState::kCompleted, 6);
   const auto waiting = entry(57, "all_reduce", CollectiveState::kStarted, 5);

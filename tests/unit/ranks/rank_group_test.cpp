@@ -98,7 +98,7 @@ TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
               AllOf(HasSubstr("rank 1 of 2 did not report"), HasSubstr("rank 1 is stopped by a signal")));
 }
 
-/// Does not answer in the last of `calls` collectives.
+/// Misses the last of `calls` collectives.
 RankMember silent_rank(std::vector<Channel>& other_ends, int calls) {
   auto [ours, theirs] = Channel::pair();
   other_ends.push_back(std::move(theirs));
@@ -347,7 +347,7 @@ RankPlace place(int local_rank, int local_size) {
   return place;
 }
 
-/// Four cores of two threads: those of core n are n and n + 4.
+/// Two threads each: n and n + 4.
 class FourCores : public testing::Test {
  protected:
   FourCores() {

@@ -32,7 +32,6 @@ using test::ranks;
 
 constexpr milliseconds kRelayLong(20000);
 constexpr milliseconds kRelayShort(400);
-/// Enough to connect and be refused.
 constexpr milliseconds kRelayWhile(2000);
 
 RankCommand command_of(const std::string& script) {
@@ -154,7 +153,6 @@ RankPlace place_over_tcp(int rank, const Rendezvous& meeting) {
   return place;
 }
 
-/// An untrusted peer may send this too.
 const std::string kNonce = "{\"nonce\":\"0123456789abcdef0123456789abcdef\"}\n";
 
 TEST_F(RankRelay, StrangersEndNothing) {
@@ -218,7 +216,7 @@ TEST_F(RankRelay, ARankOfAnOlderVersionIsNamedAsThat) {
               HasSubstr("older headroom: start all ranks with one version"));
 }
 
-/// Replays of the leader's or an earlier rank's messages do not prove the token.
+/// Messages of the leader or an earlier rank do not prove the token.
 TEST_F(RankRelay, AProofThatIsRepeatedIsRefused) {
   const std::uint16_t number = free_port();
   RankPlace first = place_over_tcp(0, {"127.0.0.1", number});
@@ -253,7 +251,7 @@ TEST_F(RankRelay, RanksOfOtherTokensDoNotMeet) {
   EXPECT_THAT(has_none.get(), HasSubstr("has a HEADROOM_RANK_TOKEN, this rank has none"));
 }
 
-/// Listens in place of rank 0, sends `says` to the first rank, and records its answers for a moment.
+/// In place of rank 0: sends `says` to the first rank and records its answers.
 class Impostor {
  public:
   explicit Impostor(std::vector<std::string> says, bool closes = false) {
@@ -289,7 +287,7 @@ class Impostor {
   std::future<std::string> heard_;
 };
 
-/// Returns the rank's exception and what it sent to the impostor.
+/// The rank's exception, and the impostor's record.
 std::pair<std::string, std::string> meet(Impostor& impostor) {
   RankPlace place = place_over_tcp(1, impostor.meeting());
   place.token = "secret";

@@ -22,7 +22,7 @@ inline RankCommand ranks(int count, const std::string& script) {
   return command;
 }
 
-/// The message of the RankLost that `body` throws, or "nothing lost".
+/// The RankLost's message, or "nothing lost".
 template <typename Body>
 std::string loss_in(Body&& body) {
   try {
