@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device analyses of real traces: invariants, figures of TraceLens (bench/tracelens_golden.py) and of PyTorch
-// (parity/trace).
+// Real traces: invariants, figures of TraceLens (bench/tracelens_golden.py) and PyTorch (parity/trace).
 
 #include <array>
 #include <cmath>
@@ -159,11 +158,11 @@ INSTANTIATE_TEST_SUITE_P(RealFiles, DeviceInvariants, testing::ValuesIn(real_fil
 
 /// Differences of TraceLens from our analyses.
 struct TracelensWays {
-  /// Times are microseconds in doubles, since 1970 if the file has them so: 0.2 us apart.
+  /// In microseconds as doubles, since 1970 if the file has them so: 0.2 us apart.
   bool rounds = true;
   /// Counts memsets as computing.
   bool computes_sets = true;
-  /// Recognises NCCL-like names only; multimem_all_reduce counts as computing.
+  /// By NCCL-like names only: multimem_all_reduce counts as computing.
   bool knows_few_communications = true;
 };
 
@@ -184,7 +183,7 @@ void PrintTo(const Timeline& times, std::ostream* out) {
        << " = " << times.total << " us";
 }
 
-/// A sweep: computing hides communication, and both hide copies.
+/// Computing hides communication, and both hide copies.
 Timeline timeline_of(const Trace& trace, const TracelensWays& ways) {
   enum Kind { kCompute, kCommunication, kCopy };
   const std::vector<KernelType> types = kernel_types(trace);
@@ -243,7 +242,7 @@ void PrintTo(const TracelensFile& file, std::ostream* out) {
 }
 
 const TracelensFile kTracelensFiles[] = {
-    // No other difference matters: exposed, idle and total times are equal as doubles.
+    // Exposed, idle and total times are equal as doubles.
     {"hta__nccl_parser_config_nccl_data.json.gz", "rounding sets"},
     {"hta__timeline_analysis_sampled_rank-0.json.gz", "sets"},
     {"hta__trace_diff_test_test.json.gz", "sets"},
@@ -298,7 +297,7 @@ TEST(PyTorchUtilization, CountsEveryEventOfALabelledProcess) {
   builder.event(Category::kGpuAnnotation, "ProfilerStep#1", 2000, 8000, builder.thread("0", "7"));  // ..10 us
   builder.event(Category::kPython, "conv(): a Python function", 20000, 1000, builder.thread("0", "python"));
   builder.kernel("volta_sgemm", 30000, 5000, kNoCorrelation, 1);
-  builder.op("aten::mm", 0, 100000);  // its process is labelled CPU
+  builder.op("aten::mm", 0, 100000);
   const PyTorchUtilization seed = pytorch_utilization(builder.trace, 1e-3);
   EXPECT_DOUBLE_EQ(seed.utilization, (9 + 1 + 5) / 1000.0);
   EXPECT_DOUBLE_EQ(seed.mm_conv_utilization, (4 + 1 + 5) / 1000.0);
@@ -311,7 +310,7 @@ TEST(PyTorchUtilization, NoLabelNoAnswer) {
   EXPECT_EQ(pytorch_utilization(builder.trace, 1).utilization, 0.0);
 }
 
-// At 2e15 us a Python float has steps of a quarter microsecond.
+// Python's floats have steps of 0.25 us at 2e15 us.
 TEST(PyTorchUtilization, RoundsAsPythonDoes) {
   TraceBuilder builder;
   constexpr std::int64_t kNow = 1'669'000'000'000'000'000;

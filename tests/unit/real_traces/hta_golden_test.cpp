@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of Holistic Trace Analysis (bench/hta_golden.py). With the differences in HtaWays, they follow
-// exactly from our columns.
+// Figures of Holistic Trace Analysis (bench/hta_golden.py) follow exactly from our columns and HtaWays.
 
 #include <cmath>
 #include <filesystem>
@@ -31,22 +30,21 @@ namespace fs = std::filesystem;
 
 /// Differences of HTA 0.6.1 from our analyses.
 struct HtaWays {
-  /// Starts are rounded up and ends down to whole microseconds, in doubles.
+  /// Starts up and ends down to whole microseconds, in doubles.
   bool rounds = true;
-  /// Rounding can leave work that ends before it starts, with negative time.
+  /// Rounded work can end before it starts, with negative time.
   bool keeps_reversed_work = true;
-  /// With several steps, counts only work launched before the last ProfilerStep annotation (the later one of
-  /// CPU and GPU).
+  /// Of several steps, only work launched before the last ProfilerStep annotation (the later of CPU and GPU).
   enum class Steps { kBeforeLast, kLaunched, kAll } steps = Steps::kBeforeLast;
   /// Stream synchronisations count as work.
   bool counts_syncs = true;
-  /// An idle interval starts at the previous work's end (negative for overlaps). Empty intervals count.
+  /// Idle intervals start at the previous work's end (negative for overlaps); empty ones count.
   bool idles_from_work_before = true;
-  /// Work without a launch in the file was launched by the file's first event.
+  /// The file's first event launched it.
   bool missing_launch_is_first_event = true;
-  /// Recognises NCCL-like names only; multimem_all_reduce counts as computing.
+  /// By NCCL-like names only: multimem_all_reduce counts as computing.
   bool knows_few_communications = true;
-  /// Operators of torch.compile's Triton kernels count as work of their stream.
+  /// Operators of torch.compile's Triton kernels count as work.
   bool counts_triton_operators = true;
 };
 
@@ -62,14 +60,14 @@ class HtaView {
  public:
   HtaView(const Trace& trace, const HtaWays& ways);
 
-  /// Work that ends before it starts has duration 0.
+  /// Reversed work has duration 0.
   Trace as_trace() const;
 
   struct Temporal {
     std::int64_t idle_ns = 0, compute_ns = 0, non_compute_ns = 0, span_ns = 0;
     bool operator==(const Temporal&) const = default;
   };
-  /// Nothing if the non-compute time is negative (HTA's assertion fails).
+  /// None if the non-compute time is negative (HTA's assertion fails).
   std::optional<Temporal> temporal() const;
 
   struct Overlap {
@@ -80,7 +78,7 @@ class HtaView {
   };
   Overlap overlap() const;
 
-  /// Time (ns) and number of the intervals by (stream, cause).
+  /// Time (ns) and number by (stream, cause).
   using Idle = std::map<std::pair<std::int64_t, std::string>, std::pair<std::int64_t, std::int64_t>>;
   Idle idle() const;
 
@@ -189,7 +187,7 @@ HtaView::HtaView(const Trace& trace, const HtaWays& ways)
       gpu.push_back(one);
       continue;
     }
-    // Only launches, operators with a stream and the first event affect figures.
+    // Other events do not affect figures.
     const std::int64_t correlation = trace.events.correlation[event];
     if (correlation != kNoCorrelation || one.stream != -1 || event == 0) cpu.push_back(one);
     if (correlation != kNoCorrelation) launch[correlation] = event;
@@ -378,7 +376,7 @@ std::optional<double> overlap_of(const json& figure) {
   return figure.is_null() ? std::optional<double>{} : figure.get<double>();
 }
 
-/// Omits causes without intervals: HTA lists one for the first work of each stream.
+/// Without causes that have no intervals: HTA lists one for the first work of each stream.
 HtaView::Idle idle_of(const json& figures) {
   HtaView::Idle idle;
   for (const json& one : figures) {
@@ -445,7 +443,7 @@ HtaView::Launch our_launch(const Trace& trace, bool summary_records) {
 struct HtaFile {
   const char* name;
   std::string_view matters;  ///< the differences that change its figures
-  /// GPU work with a launch, all steps; HTA omits functions that it does not know.
+  /// GPU work with a launch, all steps, of functions that HTA knows.
   std::int64_t launched;
   std::int64_t idle_ns;  ///< exact, all steps
 };
@@ -455,20 +453,20 @@ const HtaFile kHtaFiles[] = {
     {"hta__nccl_parser_config_nccl_data.json.gz", "", 3774, 503'050'991},
     // NCCL, whole microseconds, five streams, two steps.
     {"hta__timeline_analysis_sampled_rank-0.json.gz", "", 1204, 675'191'000},
-    // Kernels of one stream overlap, 614 works have no launch, 5046 come from graphs.
+    // Overlaps within a stream, 614 works without launch, 5046 from graphs.
     {"hta__trace_diff_test_test.json.gz", "work_before", 15'018, 27'296'000},
     // HIP: HTA knows none of the functions.
     {"hta__amd_trace_mi250_minitoy_train_ROCm6_2_kineto.json.gz", "", 16, 8'762'845},
     {"tracelens__mi300_resnet_act_checkpoint.json.gz", "reversed", 2685, 2'565'652},
-    // 22 kernels of less than 1 us, for which HTA's temporal breakdown fails.
+    // HTA's temporal breakdown fails for 22 kernels of less than 1 us.
     {"tracelens__h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz", "reversed first_event", 1198, 4'005'532},
-    // Gaps of some ns: rounding turns 25 us of idle time into 458.
+    // Gaps of some ns: rounding makes 458 us of 25.
     {"tracelens__inference_vllm_decode_full_graph_execution.json.gz", "", 434, 25'473},
     {"hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz", "syncs", 6, 19'134'000},
     {"hta__df_index_resolver_df_index_resolver.json.gz", "work_before", 22'290, 732'352'000},
     {"hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz", "syncs", 98,
      12'854'103'000},
-    // An all-reduce by symmetric memory, 2.1 ms, counts as computing.
+    // A symmetric-memory all-reduce, 2.1 ms, counts as computing.
     {"tracelens__b200_eager_trace.json.gz", "work_before names operators", 929, 72'890'696},
     // Four operators count as GPU work.
     {"tracelens__torch_compile_triton_trace.json.gz", "operators", 12, 11},
@@ -574,7 +572,6 @@ class DiffAgainstHta : public testing::TestWithParam<Pair> {
   static fs::path trace_path(const char* name) {
     return fs::path(HEADROOM_SHARED) / "traces" / (std::string(name) + ".json.gz");
   }
-  /// The first step, HTA's default.
   static TraceProfile profile(const char* name) {
     TraceProfile profile = profile_of(read(trace_path(name), only(kProfileNeeds)), {1009, true});
     if (const auto step = profile.annotations.extract("ProfilerStep"); !step.empty())

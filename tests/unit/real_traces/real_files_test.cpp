@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every real trace: columns against a Python program (json module, exact decimals), and invariants of
-// all analyses.
+// All real traces: columns against a Python program (json module, exact decimals), invariants of all
+// analyses.
 
 #include <array>
 #include <filesystem>
@@ -302,7 +302,7 @@ void check_efficiency(const Trace& trace) {
   }
 }
 
-/// The unchanged replay takes the recorded time; no gain exceeds the loss.
+/// The replay takes the recorded time; no gain exceeds the loss.
 void check_findings(const Trace& trace) {
   const TraceIndex index(trace);
   const FindingSearch before(index);
@@ -323,7 +323,7 @@ void check_findings(const Trace& trace) {
         length = std::max(length, trace.events.end_ns(event) - window.start);
     }
   }
-  // Work started long after its launch says nothing about the window's length.
+  // A late start says nothing about the window.
   if (first_queued < window.end && first_start >= window.end && first_start - first_queued > of_host / 2)
     length = of_host;
   EXPECT_EQ(before.replay().length_ns(), length);
@@ -404,7 +404,7 @@ class RealTraces : public testing::Test {
 
 using CollectivesRealFiles = RealTraces;
 
-// The record_param_comms operators list 15 all-reduces and 6 broadcasts of the only group.
+// record_param_comms: 15 all-reduces and 6 broadcasts of one group.
 TEST_F(CollectivesRealFiles, GroupsAndSizes) {
   const Trace trace = read_for(*find_analysis("collectives"), "hta__nccl_parser_config_nccl_data.json.gz");
   const std::vector<CollectiveCall> calls = TraceIndex(trace).calls();
@@ -420,8 +420,8 @@ TEST_F(CollectivesRealFiles, GroupsAndSizes) {
   EXPECT_EQ(std::tuple(calls[2].collective, calls[2].bytes), std::tuple("all_reduce", 2'049'000 * 4.0));
 }
 
-// Kernels are missing, so pairing by index would join unrelated ones. Those that end at the same microsecond
-// are one collective.
+// Kernels are missing: pairing by index would join unrelated ones. The same end in microseconds means one
+// collective.
 TEST_F(CollectivesRealFiles, SampledRanksArePairedByTime) {
   const Analysis& analysis = *find_analysis("collectives");
   const std::vector<RankResult> ranks = two_ranks(analysis);
@@ -434,7 +434,7 @@ TEST_F(CollectivesRealFiles, SampledRanksArePairedByTime) {
   EXPECT_EQ(result.tables[3].rows.size(), 10U);  // 20 kernels in all
 }
 
-// HTA also names rank 1, by the kernels of step 551 (it omits the last step).
+// As HTA, by the kernels of step 551 (it omits the last step).
 TEST_F(CollectivesRealFiles, TheStraggler) {
   const Analysis& analysis = *find_analysis("stragglers");
   const AnalysisResult result = analysis.combine(two_ranks(analysis), {});
@@ -459,8 +459,8 @@ void expect_times(const CriticalPath& path, std::int64_t cpu_ns, std::int64_t co
   EXPECT_EQ(path.end_ns - path.start_ns, length_ns);
 }
 
-// HTA: 32,042 us on the CPU, 3,712 in kernels, 50 between them, 30 for a launch. It gives
-// cudaDeviceSynchronize no time; the first one (14 us) had nothing to wait for.
+// HTA: 32,042 us on the CPU, 3,712 in kernels, 50 between them, 30 for a launch; no time for
+// cudaDeviceSynchronize, whose first call (14 us) had nothing to wait for.
 TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
   const Trace trace =
       read_for_path("hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz");
@@ -473,8 +473,8 @@ TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
                30'000, 36'025'000);
 }
 
-// HTA: 1,025 us on the CPU, 124 in kernels, 15 between them, 14 for a launch. It gives cudaEventQuery, which
-// never waits, no time: three calls of 6, 5 and 5 us.
+// HTA: 1,025 us on the CPU, 124 in kernels, 15 between them, 14 for a launch; no time for cudaEventQuery,
+// which never waits: calls of 6, 5 and 5 us.
 TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
   const Trace trace =
       read_for_path("hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz");
@@ -483,8 +483,8 @@ TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
                1'025'000 + 16'000, 124'000, 15'000, 14'000, 19'917'000);
 }
 
-// The backward pass runs on autograd's thread, 86.9 ms of the step; HTA 0.6.1 has 188.9 ms, to the
-// microsecond. The main thread alone would give 103 ms.
+// The backward pass, on autograd's thread, takes 86.9 ms of the step; HTA 0.6.1 has 188.9 ms, to the
+// microsecond; the main thread alone gives 103 ms.
 TEST_F(CriticalPathRealFiles, SeesTheThreadOfTheBackwardPass) {
   const Trace trace = read_for_path("hta__nccl_parser_config_nccl_data.json.gz");
   const std::vector<Step> all = step_set(trace).steps;
@@ -526,8 +526,8 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
   }
 }
 
-/// The path must fill the window's time without hole or overlap, take as long as the replay, and set that
-/// time: work off the path may be shorter, and the host gone while the path is on the device.
+/// The path fills the window's time without hole or overlap, is as long as the replay, and sets that time:
+/// work off the path may be shorter, and the host gone while the path is on the device.
 void expect_critical(const TraceIndex& index, Span window) {
   const Replay replay(index, window);
   std::int64_t at = window.start, sum = 0;
@@ -550,7 +550,7 @@ void expect_critical(const TraceIndex& index, Span window) {
     without_host.host_removed.push_back(link.time);
   }
   without_host.host_removed = merged(std::move(without_host.host_removed));
-  // Work that overlaps the work behind it on its stream may bind that by its end, and have no link.
+  // Work that overlaps the next on its stream may bind it by its end, without a link.
   EXPECT_NEAR(static_cast<double>(replay.length_ns(shorter)), static_cast<double>(sum), 1'000);
   EXPECT_EQ(replay.length_ns(without_host), sum);
 }
@@ -580,7 +580,6 @@ TEST_F(CriticalPathRealFiles, FillsAndSetsTheTimeOfEveryTrace) {
   EXPECT_GE(environment_with_devices, 35U);
 }
 
-/// Traces of one fault each, by their names in cases/trace.
 class Cases : public testing::Test {
  protected:
   static Trace read_case(const std::string& name, Needs needs = Needs::kAll) {
@@ -592,7 +591,7 @@ class Cases : public testing::Test {
   }
 };
 
-// The profiler starts for 9.7 s in Python before 30 ms of work.
+// 9.7 s of the profiler's start before 30 ms of work.
 TEST_F(Cases, TheWindowIsThatOfTheDevicesWhateverIsRead) {
   for (const Needs needs : {Needs::kAll, kFindingNeeds, Needs::kLaunches}) {
     const Trace trace = read_case("c1_start_trace_python.json", needs);
@@ -606,7 +605,6 @@ TEST_F(Cases, TheWindowIsThatOfTheDevicesWhateverIsRead) {
   }
 }
 
-// Ten steps of 18 ms on the host; all 600 kernels run after the last.
 TEST_F(Cases, TheDeviceRunsAfterTheSteps) {
   const Trace trace = read_case("a4_burst.json");
   const TraceIndex index(trace);
@@ -617,7 +615,6 @@ TEST_F(Cases, TheDeviceRunsAfterTheSteps) {
   EXPECT_THROW(headline(run_analysis("steps", trace), "step_utilization"), std::invalid_argument);
 }
 
-// Four ranks in one file, three steps each.
 TEST_F(Cases, MergedRanksHaveTheStepsOfOne) {
   const Trace trace = read_case("a5_merged.json");
   EXPECT_EQ(step_set(trace).steps.size(), 3U);

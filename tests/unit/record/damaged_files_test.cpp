@@ -156,7 +156,6 @@ TEST(DamagedFiles, EachFormatIsRecognisedAsItself) {
   for (const std::string& text : texts_of_all_formats()) {
     const Format* format = format_of_text(text);
     found.emplace_back(format == nullptr ? "none" : format->name);
-    // No other format recognises it.
     for (const Format& other : all_formats()) {
       EXPECT_EQ(other.recognises != nullptr && other.recognises(FileOutline(text)), &other == format)
           << other.name;

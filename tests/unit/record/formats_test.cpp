@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/data/gpt_fast was made by PyTorch's benchmarks/gpt_fast/benchmark.py.
+// PyTorch's benchmarks/gpt_fast/benchmark.py made tests/data/gpt_fast.
 
 #include <gmock/gmock.h>
 
@@ -399,7 +399,6 @@ TEST(SeedJsonParity, LinesAreEqualOnceTextsOfNumbersAreNumbers) {
     EXPECT_EQ(our_json, with_numbers(their_json)) << ours[i];
     EXPECT_TRUE(our_json["metric"]["benchmark_values"][0].is_number()) << ours[i];
     EXPECT_TRUE(our_json["metric"]["target_value"].is_number()) << ours[i];
-    // Equal bytes except for the numbers.
     EXPECT_EQ(ours[i].substr(0, ours[i].find("benchmark_values")),
               theirs[i].substr(0, theirs[i].find("benchmark_values")));
   }

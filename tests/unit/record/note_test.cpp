@@ -15,7 +15,7 @@ using record_json::note_of_sentence;
 using test::message_of;
 using testing::HasSubstr;
 
-/// One of each kind, with numbers that its sentence does not round.
+/// One of each kind, with numbers that its sentence keeps exactly.
 const Notes& every_note() {
   static const Notes kNotes{
       "A CPU time: there is no GPU time.",

@@ -28,7 +28,7 @@ TEST(Identity, LeavesOutWhatMayDifferBetweenTwoRuns) {
   EXPECT_EQ(identity(a), identity(b));
 }
 
-/// Records that differ from `record` in one quantity each.
+/// Each differs from `record` in one quantity.
 std::vector<Record> others_of(const Record& record) {
   std::vector<Record> others(10, record);
   others[0].benchmark.name += "x";
@@ -75,7 +75,6 @@ TEST(TorchDtype, KnowsTheShortNames) {
   EXPECT_EQ(torch_dtype("int8"), "int8");
 }
 
-/// Hash and equality agree with identity().
 void expect_agreement(const Record& a, const Record& b) {
   const bool same = identity(a) == identity(b);
   EXPECT_EQ(same_identity(a, b), same) << identity(a) << " " << identity(b);

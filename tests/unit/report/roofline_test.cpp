@@ -77,7 +77,7 @@ TEST(Roofline, LimitsThatWereRunAreRoofsByLevel) {
   const Roofline roofline = roofline_of(gemv(), limits);
   std::vector<std::pair<std::string, double>> found;
   for (const Roof& roof : roofline.roofs) found.emplace_back(name_of(roof), roof.rate);
-  // 64 MiB lie between the last cache and memory; the case has the memory limit of 50 GB/s.
+  // 64 MiB are between the last cache and memory: 50 GB/s of memory.
   EXPECT_THAT(found, ElementsAre(Pair("L1 read, 2 threads", 600), Pair("L2 read, 2 threads", 280),
                                  Pair("L3 read, 2 threads", 150), Pair("memory read, 2 threads", 50),
                                  Pair("bf16 peak, 2 threads", 860)));
@@ -109,7 +109,7 @@ TEST(Roofline, ADeviceHasRoofsOfItsOwnWhateverThreadsStartItsWork) {
   const Roofline roofline = roofline_of(records, limits);
   std::vector<std::pair<std::string, double>> found;
   for (const Roof& roof : roofline.roofs) found.emplace_back(name_of(roof), roof.rate);
-  // 128 MiB lie between the L2 and memory; the CPU's limit does not apply to the GPU.
+  // 128 MiB are between the L2 and memory; the CPU's limit does not apply.
   EXPECT_THAT(found, ElementsAre(Pair("cuda L2 read", 9000), Pair("cuda memory read", 4500),
                                  Pair("cuda bf16 peak", 8e5)));
 }
@@ -192,7 +192,7 @@ TEST(RooflineSvg, IsWellFormedAndEscapes) {
   EXPECT_THAT(svg, Not(HasSubstr("inf\"")));
 }
 
-/// Widths of Verdana, the widest common font, in thousandths of its size.
+/// In Verdana, the widest common font, in thousandths of its size.
 double verdana_width(std::string_view text, double size) {
   static const std::map<char, int> kWidths{
       {' ', 352}, {',', 364}, {'.', 364}, {':', 454}, {'/', 454}, {'-', 454}, {'%', 1076}, {'=', 818},
@@ -216,7 +216,7 @@ double attribute(const std::string& element, const std::string& name) {
   return at == std::string::npos ? NAN : std::stod(element.substr(at + name.size() + 3));
 }
 
-/// Returns the boxes of texts; all shapes must lie within the viewBox.
+/// Boxes of texts; all shapes must lie within the viewBox.
 std::vector<std::pair<std::string, SvgBox>> boxes_of(const std::string& svg) {
   EXPECT_THAT(svg, HasSubstr(" viewBox=\"0 0 "));
   const std::vector<std::string> view = split(svg.substr(svg.find("viewBox=\"") + 9, 40), ' ');

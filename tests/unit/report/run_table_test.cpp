@@ -535,7 +535,6 @@ Record record(const std::string& metric, const std::string& unit, std::vector<do
   return made;
 }
 
-/// Declares 1 MB in 100 us.
 std::vector<Record> counted(std::vector<double> volume, double background = 0,
                             const std::string& D = "1024") {
   return {record("latency", "us", {100, 100, 100}, D),

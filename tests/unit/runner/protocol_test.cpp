@@ -12,7 +12,6 @@ namespace {
 using test::message_of;
 using namespace testing;
 
-/// Random messages from a fixed seed.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
@@ -41,7 +40,6 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-/// As sent over the wire.
 Json sent(const Json& message) {
   return parse_json(dump_json(message), "line");
 }
@@ -274,7 +272,7 @@ TEST(Protocol, SampleReplyComesBack) {
   EXPECT_EQ(sample_reply_from_json(sent(to_json(SampleReply{{}, "fell over"}))).failure, "fell over");
 }
 
-/// Removes each member in turn, then changes its type: the decoder must name it.
+/// The decoder must name each member that is missing or has another type.
 void expect_members_named(const Json& message, const std::function<void(const Json&)>& decode) {
   for (const auto& [key, value] : message.items()) {
     Json without = message, odd = message;

@@ -26,7 +26,6 @@ namespace {
 using std::chrono::milliseconds;
 using namespace testing;
 
-/// Counts the living cases.
 struct Living {
   static inline std::atomic<int> count = 0;
   Living() { ++count; }
@@ -249,7 +248,6 @@ TEST_F(Served, ARunnerThatCannotTraceSaysSo) {
   EXPECT_EQ(sample_reply_from_json(sample(1, 1)).sample.elapsed_ns, 101);
 }
 
-/// Returns the first message and the replies.
 std::vector<Json> conversation(Registry& registry, const std::vector<std::string>& arguments,
                                const std::vector<Json>& requests) {
   auto [ours, theirs] = Channel::pair();
@@ -307,7 +305,6 @@ TEST(ServeTraces, ACallThatThrowsWhileItIsRecordedIsNotRecorded) {
   EXPECT_FALSE(written);
 }
 
-/// Kernel software events, which virtual machines have.
 constexpr std::array<CounterEvent, 3> kSoftware{{
     {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
     {"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},

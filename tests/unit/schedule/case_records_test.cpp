@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-/// 40 readings with median `ns`, in two processes of 20.
+/// In two processes of 20, with median `ns`.
 std::vector<Reading> readings(double ns) {
   std::vector<Reading> made;
   for (std::uint32_t round = 0; round < 40; ++round) {
@@ -152,7 +152,7 @@ TEST(CaseRecords, WhatTheDriverSaidStandsBesideEachSample) {
 
 TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
   GroupResult result = one_case();
-  // 10 bytes per ns: 4e6 bytes take 4e5 ns, so the case is at 40 %.
+  // At 10 bytes/ns 4e5 ns: 40 %.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
   const auto records = records_of(result);
   const Record& latency = named(records, "latency");
@@ -202,7 +202,7 @@ TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
     return std::pair(std::string(), 0.0);
   };
   GroupResult result = one_case();
-  // 4e6 bytes at 10 bytes/ns take 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns take 0.5.
+  // At 10 bytes/ns 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns 0.5.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
   EXPECT_THAT(headline(result), Pair("GFLOP/s", DoubleNear(0.5, 1e-9)));
   // At 8 FLOPs/ns a quarter.

@@ -27,11 +27,11 @@ struct FakeCase {
   std::vector<double> columns{};  ///< per sample
   std::vector<std::string> column_names{};
   std::vector<Conclusion> reported{};  ///< sent after the last sample
-  double conclude_ns = 0;              ///< how long that takes
+  double conclude_ns = 0;
   bool verified = false;
   CountReply counts{};         ///< per iteration
   bool lost_in_count = false;  ///< counting kills the runner
-  bool wrong = false;          ///< gives a wrong result, which is timed only on request
+  bool wrong = false;          ///< a wrong result, timed only on request
 };
 
 struct FakeEvent {
@@ -41,9 +41,9 @@ struct FakeEvent {
   std::uint64_t iterations = 0;
 };
 
-/// Runners without processes on a virtual clock that samples advance. Cases are named
-/// "experiment/backend@runner" or "experiment/backend variant@runner" (axis "pattern"). As strict as a real
-/// runner: only cases prepared in the current process can be sampled or released.
+/// Runners on a virtual clock that samples advance. Cases are named "experiment/backend@runner" or
+/// "experiment/backend variant@runner" (axis "pattern"). As strict as a real runner: samples and releases
+/// only cases prepared in the current process.
 class FakeWorkers final : public Workers {
  public:
   std::map<std::string, FakeCase> cases;
@@ -178,7 +178,6 @@ inline PlannedCase planned_case(const std::string& backend, std::size_t runner =
   return planned;
 }
 
-/// One group of cases on up to two runners.
 struct GroupFixture {
   GroupFixture() : workers(2) {
     settings.now_ns = [this] { return workers.clock_ns; };

@@ -15,7 +15,7 @@ namespace {
 using namespace testing;
 
 struct FaultFixture : GroupFixture {
-  /// The run ends after 20 s; cases prepare for so long and are noisy.
+  /// Ends after 20 s; cases prepare for so long and are noisy.
   void end_soon(const std::map<std::string, double>& prepare_s) {
     settings.end_ns = 20e9;
     settings.out_of_time = "not reached";
@@ -375,7 +375,6 @@ GroupResult measured(AfterRound after_round) {
       const double ns = track == &result.limits[1].track ? 900 : 1000 + round % 7;
       track->readings.push_back(reading_of(round, epoch, ns));
     }
-    // Its few readings would make it the better one.
     if (round == 5) result.limits[1].track.rests = true;
     if (round == 30) result.cases[1].outcome = {Outcome::Kind::kFailed, "it broke"};
     after_round(result);
@@ -404,7 +403,7 @@ TEST(GroupJournal, WhatIsReadAfterEachRoundMakesTheSameRecords) {
     journal.note(result);
     ASSERT_EQ(text_of(replayed), text_of(result));
   });
-  // One per round; in full at the start, with each process, and when a limit rests or a case fails.
+  // One a round; all at the start, with each process, and when a limit rests or a case fails.
   EXPECT_EQ(lines, 40U + 4U);
 }
 

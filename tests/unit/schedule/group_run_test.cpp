@@ -504,7 +504,7 @@ TEST_F(Counting, LeavesTheSeriesThatACaseTellsThoseOfItsSamples) {
   GroupResult result = group.run("native");
   const std::uint64_t after = result.cases[0].calls_after;
   ASSERT_GT(after, 0U);
-  std::vector<double> reported{-1, 1, 2, 3};  // one of the warm-up, then those of the samples
+  std::vector<double> reported{-1, 1, 2, 3};  // one of the warm-up, then samples
   reported.resize(reported.size() + after, 99);
   result.cases[0].reported = {Conclusion{"", {}, {{"loss", "1", reported, {}}}}};
   EXPECT_EQ(record(result, "loss")->samples.at(0).values, (std::vector<double>{1, 2, 3}));

@@ -433,7 +433,7 @@ TEST(LooseCandidates, KeepThePatternsNearTheBest) {
 }
 
 TEST(LooseCandidates, KeepTheResourcesThatMayBind) {
-  // 1 byte/ns and 10 FLOP/ns: 1000 bytes take 1000 ns.
+  // 1 byte/ns, 10 FLOP/ns: 1000 bytes in 1000 ns.
   const auto kept = [](double flops, bool needs_peak) {
     std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 100, {100}),
                                    limit(Resource::kPeak, "p", 1000, {100})};
@@ -448,7 +448,7 @@ TEST(LooseCandidates, KeepTheResourcesThatMayBind) {
 }
 
 TEST(LooseCandidates, OneSlowCalibrationDoesNotCostTheLimitThatBinds) {
-  // The calibration reading was forty times too long.
+  // Calibration: forty times too long.
   std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 100, {100}),
                                  limit(Resource::kPeak, "p", 1000, {4000})};
   drop_loose_candidates(limits, {.flops = 7'000, .bytes = 1000, .dtype = "f32"}, false);
@@ -486,7 +486,7 @@ TEST(Floor, WhatRanksExchangeBindsWhereItTakesLongest) {
 }
 
 TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {
-  // In most rounds the peak's short samples were preempted.
+  // Preempted in most rounds, as the peak's samples are short.
   const std::vector<LimitTrack> limits{limit(Resource::kRead, "linear", 1000, {100, 110, 120}),
                                        limit(Resource::kPeak, "f32", 1000, {9000, 10, 4000})};
   const auto memory_bound = floor_of(limits, {.flops = 400, .bytes = 1000, .dtype = "f32"});
@@ -501,7 +501,7 @@ TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {
 }
 
 TEST(Floor, SplitsReadsAndCopies) {
-  // 2000 bytes read and 1000 written: 2000 at the copy rate of 4 per ns, 1000 at the read rate of 10 per ns.
+  // 2000 bytes at the copy rate of 4 per ns, 1000 at the read rate of 10 per ns.
   const std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 1000, {100}),
                                        limit(Resource::kCopy, "c", 1000, {250})};
   const auto floor = floor_of(limits, {.bytes = 3000, .bytes_written = 1000, .dtype = {}});

@@ -109,7 +109,7 @@ TEST(CollectiveRecords, ACompositionIsSaid) {
             "all_to_all, then a sum on each rank");
 }
 
-/// The all-reduce of 1 MiB on 4 ranks is at a tenth of its limit.
+/// 1 MiB on 4 ranks, a tenth of the limit.
 std::vector<Record> all_reduces() {
   std::vector<Record> collectives;
   for (const auto& [ranks, mebibytes] : {std::pair{2, 1}, {2, 4}, {2, 16}, {4, 1}}) {

@@ -20,7 +20,7 @@ using namespace testing;
 
 constexpr const char* kHello = R"(echo '{"headroom_runner":"fake","protocol":1,"version":"1"}' >&3)";
 
-/// Each script writes its process number next to itself.
+/// Each writes its process number next to itself.
 class RunnerProcesses : public testing::Test {
  protected:
   RunnerProcesses() {
@@ -176,7 +176,7 @@ TEST_F(RunnerProcesses, AFleetLabelsAndRestarts) {
   EXPECT_GT(fleet.start_ns(0), 0);
   fleet.renew(0);
   std::filesystem::rename(a.path, a.path + ".away");
-  const std::int64_t before = fleet.at(0).pid();  // of the process that described itself: it is fresh
+  const std::int64_t before = fleet.at(0).pid();
   std::filesystem::rename(a.path + ".away", a.path);
   EXPECT_EQ(fleet.at(0).pid(), before);
   fleet.stop(0);
@@ -211,7 +211,7 @@ struct RecordedGroups : Observer {
   std::vector<std::size_t> sizes;
 };
 
-/// A runner that skips its two cases of "copy", of 64 and 128 bytes.
+/// Skips both cases of "copy" (64 and 128 bytes).
 std::string skipping_runner() {
   ExperimentDescription copy;
   copy.name = "copy";

@@ -130,7 +130,7 @@ TEST_F(Tuning, EachFreshProcessTakesTheChosenVariant) {
 }
 
 TEST_F(Tuning, TheSameCaseOfTwoRunnersTakesOneChoice) {
-  fake("a fast@1").ns = 9e6;  // would choose the other
+  fake("a fast@1").ns = 9e6;
   std::vector<PlannedCase> planned{planned_case("a"), planned_case("a", 1)};
   for (PlannedCase& one : planned) one.variants = {"slow", "fast"};
   const GroupResult result = GroupFixture::run(planned);
@@ -152,7 +152,7 @@ struct Search {
   double spent_ns = 0;
 };
 
-/// Calibrates on a virtual clock: time_of(iterations, number of the reading).
+/// On a virtual clock: time_of(iterations, number of the reading).
 Search calibrate(double target_ns, const std::function<double(std::uint64_t, int)>& time_of) {
   Calibration calibration(target_ns);
   Search search;
@@ -256,10 +256,10 @@ TEST(SharedIterations, IsTheLargestCountNeeded) {
 }
 
 TEST(SharedIterations, KeepsTheSamplesOfASlowSiblingShort) {
-  // 1000 iterations would take the slow one 100 targets; 320 take 32.
+  // 1000 iterations: 100 targets of the slow one; 320: 32.
   const std::vector<CalibratedCase> apart = {{1000, 1e3}, {10, 1e5}};
   EXPECT_EQ(shared_iterations(apart, 1e6), 320u);
-  // An empty body next to one of 10 ms must not request minutes of the latter.
+  // An empty body must not request minutes of one of 10 ms.
   const std::vector<CalibratedCase> far_apart = {{1'000'000, 1}, {1, 1e7}};
   EXPECT_EQ(shared_iterations(far_apart, 1e6), 3u);
   const std::vector<CalibratedCase> farther_apart = {{1'000'000, 1}, {1, 1e9}};
@@ -342,7 +342,7 @@ Shared shared_rounds(std::uint64_t seed) {
 
 TEST(Simulation, RoundsSpendTimeWhereAnIntervalIsWide) {
   const Shared one = shared_rounds(1);
-  // Samples are two iterations: 33 rounds with all cases fit into a second.
+  // Samples are two iterations: 33 rounds of all cases a second.
   EXPECT_GE(one.noisy, 37U);
   EXPECT_LT(one.steady, one.noisy * 3 / 4);
   EXPECT_EQ(one.ratio.pairs, one.steady) << "each of its samples has its pair";

@@ -36,7 +36,6 @@ Values centred(Values scores) {
 }
 
 void expect_as_counted(const Values& scores, std::size_t count) {
-  // Every `gap`th value.
   for (std::size_t gap = 1; gap * count <= scores.size() * 2 / 3; ++gap) {
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += scores[i * gap];
@@ -193,7 +192,7 @@ TEST(ChangePoints, SpikesAtTheEndAreNoChange) {
 
 TEST(ChangePoints, CorrelatedSeriesHaveFew) {
   test::Noise noise(5);
-  // Without the correction 17 % of the long ones; in short ones the correlation is not always seen.
+  // Uncorrected, 17 % of the long ones; short ones may hide the correlation.
   EXPECT_LE(share_with_changes(500, [&](int) { return noise.series(60, 0.5); }), 0.10);
   EXPECT_LE(share_with_changes(300, [&](int) { return noise.series(200, 0.5); }), 0.02);
 }
@@ -266,7 +265,7 @@ TEST(ChangePoints, FewValuesAfterAStepAreSuspectedFirst) {
   Values values = noise.series(60);
   for (std::size_t i = 57; i < 60; ++i) values[i] += 10;
   values[56] = -1;  // must not be the largest by chance
-  values[10] = 5;   // with three values even the rarest draw is too likely
+  values[10] = 5;   // of three values even the rarest draw is too likely
   values[11] = 3;
   EXPECT_TRUE(change_points(Values(values.begin(), values.end() - 1)).empty());
   EXPECT_TRUE(change_points(values).empty());
@@ -297,7 +296,7 @@ TEST(ChangePoints, AStepOfRoundingIsNone) {
     EXPECT_EQ(differing_parts(stepped(by), std::vector<ChangePoint>{{20, 9}}, 0).size(), 1u) << by;
   }
   for (const double by : {1e-8, -1e-6}) EXPECT_EQ(change_points(stepped(by)).size(), 1u) << by;
-  Values both = stepped(ulp);  // and a change that the steps of rounding must not hide
+  Values both = stepped(ulp);  // and a change that rounding must not hide
   both.resize(60, 6.0);
   const auto changes = change_points(both);
   ASSERT_EQ(changes.size(), 1u);

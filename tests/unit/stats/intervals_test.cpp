@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few repetitions with fixed seeds: a bound of 91 % allows for their error (1.6 % at 1,000).
-// bench/coverage.cpp has the full tables.
+// A bound of 91 % allows for few repetitions (1.6 % at 1,000), with fixed seeds; full tables:
+// bench/coverage.cpp.
 
 #include <gtest/gtest.h>
 
@@ -144,7 +144,7 @@ void expect(std::size_t n, std::size_t low, std::size_t high, double p = 0.5, do
   EXPECT_EQ(ranks.high, high) << n;
 }
 
-// Conover, table of the ranks of the median's interval; 2 P(B < low) is the probability to miss.
+// Conover, table for the median; 2 P(B < low) is the probability to miss.
 TEST(BinomialRanks, OfTheMedianMatchTheTable) {
   expect(6, 1, 6);
   expect(8, 1, 8);
@@ -417,7 +417,7 @@ TEST(SeriesMedianInterval, CoversUnderSkewAndSpikes) {
     return values;
   });
   EXPECT_GE(skewed.share, kBound);
-  // The median of a mixture with 5 % far above: the 0.5/0.95 quantile of the rest, 0.0660 for normal noise.
+  // Median with 5 % far above: the 0.5/0.95 quantile of the rest, 0.0660 for normal noise.
   const Coverage spiky = simulate(1000, 0.0660, {}, [&] {
     Values values = noise.series(30, 0.3);
     for (double& value : values) value += noise.uniform() < 0.05 ? 200 : 0;
@@ -550,7 +550,7 @@ TEST(EffectiveSampleSize, OfProcessesFarApartIsAboutTheirNumber) {
 }
 
 TEST(EffectiveSampleSize, IsDividedByTheVarianceRatioOfTheProcesses) {
-  // Uncorrelated neighbours. Two processes, means 3.5 and 5.5 of 4.5: 8 between, (17 + 17)/6 within.
+  // Means 3.5 and 5.5 of 4.5: 8 between, (17 + 17)/6 within.
   EXPECT_NEAR(effective_sample_size(Values{1, 5, 2, 6, 3, 7, 4, 8}, Sizes{4, 4}), 8 / (8 / (34.0 / 6)), 1e-9);
   // Three, means 4.5, 6.5 and 8.5 of 6.5: 32/2 between, (37 + 37 + 37)/9 within.
   EXPECT_NEAR(effective_sample_size(Values{1, 7, 2, 8, 3, 9, 4, 10, 5, 11, 6, 12}, Sizes{4, 4, 4}),
@@ -561,7 +561,7 @@ TEST(EffectiveSampleSize, IsDividedByTheVarianceRatioOfTheProcesses) {
 }
 
 TEST(EffectiveSampleSize, OfProcessesThatDoNotDifferIsTheirValues) {
-  // Both have the mean 4.5: nothing between.
+  // Equal means: nothing between.
   EXPECT_EQ(effective_sample_size(Values{1, 8, 4, 5, 2, 7, 3, 6}, Sizes{4, 4}), 8);
 }
 
@@ -612,7 +612,7 @@ TEST(SeriesShare, CoversTheTruthOfAMarkovChain) {
 }
 
 TEST(ShareDifference, HasNewcombesInterval) {
-  // Newcombe 1998, table II, method 10: 56 of 70 less 48 of 80. Negative correlation counts as chance.
+  // Newcombe 1998, table II, method 10: 56 of 70 less 48 of 80. Negative correlation is chance.
   expect_interval(share_difference_interval(SeriesShare(ones(56, 70)), SeriesShare(ones(48, 80)), 0.95),
                   0.0524, 0.3339, 5e-5);
 }

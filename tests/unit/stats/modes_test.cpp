@@ -21,7 +21,7 @@ TEST(Dip, OfFewValues) {
   EXPECT_DOUBLE_EQ(dip_of(Values{5, 5, 5, 5, 5}).statistic, 1.0 / 10);
 }
 
-/// Half of the values at either end: no unimodal distribution is nearer than a quarter.
+/// Half at either end: a quarter from any unimodal distribution.
 TEST(Dip, OfTwoFarPointsIsAQuarter) {
   Values values(50, 1.0);
   values.resize(100, 2.0);

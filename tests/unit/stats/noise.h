@@ -10,7 +10,7 @@
 
 namespace headroom::test {
 
-/// Normal numbers by Box and Muller: the same on every standard library.
+/// Box and Muller: the same on every standard library.
 class Noise {
  public:
   explicit Noise(std::uint64_t seed) : engine_(seed) {}

@@ -11,14 +11,13 @@ namespace headroom {
 namespace {
 
 TEST(PairedRanks, CountsWhatTheCoinsCouldHaveMade) {
-  // Ranks of b - ranks of a: 2 - 1, 4 - 3, 5 - 6. Of the sums with signs of 1, 1, 1 four of eight are at
-  // least 1.
+  // Rank differences 2 - 1, 4 - 3, 5 - 6: four of eight signed sums of 1, 1, 1 are at least 1.
   const PairedRanks ranks(std::vector<double>{1, 3, 6}, std::vector<double>{2, 4, 5});
   EXPECT_DOUBLE_EQ(ranks.p_above(0), 0.5);
   EXPECT_EQ(ranks.p_below(0), 1);
   // All rounds agree: one of eight.
   EXPECT_DOUBLE_EQ(PairedRanks(std::vector<double>{1, 3, 5}, std::vector<double>{2, 4, 6}).p_above(0), 0.125);
-  // Rank differences 5, 1, -1: of eight signed sums 7, 5 and 5 are at least 5.
+  // Differences 5, 1, -1: of eight signed sums 7, 5 and 5 are at least 5.
   EXPECT_DOUBLE_EQ(PairedRanks(std::vector<double>{1, 2, 5}, std::vector<double>{6, 3, 4}).p_above(0), 0.375);
 }
 
@@ -93,7 +92,6 @@ std::vector<double> normal_values(std::size_t n, double mean, std::uint64_t seed
   return values;
 }
 
-/// Share of series with a claim after any value.
 double claimed_at_any_look(double tail, double (*draw)(std::mt19937_64&)) {
   constexpr int kSeries = 300;
   int claimed = 0;
@@ -119,7 +117,7 @@ TEST(Bets, ToLookAfterEachValueMakesNoMoreFalseClaims) {
     const double value = std::normal_distribution<double>()(random);
     return random() % 10 == 0 ? 100 * value : value;
   };
-  // At most .1 by Ville; 100 values rarely reach the bound, but come near it.
+  // Ville's bound, rarely reached by 100 values.
   EXPECT_LE(claimed_at_any_look(0.05, normal), 0.1);
   EXPECT_GE(claimed_at_any_look(0.05, normal), 0.02);
   EXPECT_LE(claimed_at_any_look(0.05, coin), 0.1);
@@ -127,13 +125,13 @@ TEST(Bets, ToLookAfterEachValueMakesNoMoreFalseClaims) {
 }
 
 TEST(Bets, AStakeIsOneOnAverage) {
-  // All signs of six values: for symmetric values the mean stake is 1.
+  // All signs: the mean stake of symmetric values is 1.
   const double sizes[] = {3, 1, 4, 1.5, 9, 2.6};
   double stakes = 0;
   for (unsigned signs = 0; signs < 64; ++signs) {
     std::vector<double> values;
     for (unsigned i = 0; i < 6; ++i) values.push_back((signs >> i & 1U) != 0 ? sizes[i] : -sizes[i]);
-    // A stake below 1 gives p = 1; summed over all signs, gains and losses cancel.
+    // Stakes below 1 give p = 1; over all signs gains and losses cancel.
     stakes += 1 / Bets(values).p_above(0) - 1;
   }
   EXPECT_GT(stakes, 0);
@@ -199,7 +197,7 @@ bool claims(const RoundRatio& ratio) {
   return std::min(ratio.p_above(1), ratio.p_below(1)) <= ratio.tail();
 }
 
-/// A look after each round from the third on, and the last one.
+/// Looks after each round from the third on.
 bool claims_at_any_look(const Rounds& rounds) {
   const std::span<const double> test(rounds.test), baseline(rounds.baseline);
   for (std::size_t n = 3; n < test.size(); ++n) {

@@ -8,16 +8,16 @@
 
 namespace headroom::strangers {
 
-/// One kind of untrusted input: bytes from files, programs or users.
+/// A kind of untrusted input.
 struct Input {
   const char* name;
-  /// Reads the bytes and swallows Error. Other exceptions propagate; an inconsistent result aborts.
+  /// Swallows Error only; aborts for an inconsistent result.
   void (*take)(std::string_view bytes);
   /// Valid inputs, from which mutations start.
   std::vector<std::string> (*seeds)();
 };
 
-/// All kinds except Chrome traces, which have their own fuzz targets.
+/// Without Chrome traces, which have their own fuzz targets.
 std::span<const Input> inputs();
 
 }  // namespace headroom::strangers

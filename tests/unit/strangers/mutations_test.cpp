@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEADROOM_MUTATIONS: number of mutations of each kind of input.
+// HEADROOM_MUTATIONS: mutations of each kind of input.
 #include <gtest/gtest.h>
 
 #include <chrono>

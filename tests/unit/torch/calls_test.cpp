@@ -75,7 +75,7 @@ TEST(CallSpec, RefusesWhatIsNoTree) {
   }
 }
 
-// Figures of FlopCounterMode of PyTorch 2.15 for the same calls.
+// As FlopCounterMode of PyTorch 2.15.
 TEST(FlopCounter, ProductsOfMatrices) {
   const at::Tensor a = at::ones({4, 5}), b = at::ones({5, 6}), c = at::ones({4, 6});
   EXPECT_EQ(count_flops([&] { at::mm(a, b); }).flops, 240);

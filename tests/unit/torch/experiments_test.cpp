@@ -41,7 +41,7 @@ class TwoSamples final : public SampleSource {
 struct Ran {
   CaseInfo info;
   std::vector<Sample> samples;
-  std::set<std::size_t> copies;  ///< copies used by calls
+  std::set<std::size_t> copies;
 };
 
 struct Case {
@@ -121,8 +121,7 @@ TEST(PlacedExperiments, AreVerifiedAndTimedByTheClockOfTheirPlace) {
   }
 }
 
-/// Disables oneDNN, which sums in f32 (with AVX-512). ATen's own loops sum in a type that depends on
-/// libtorch's version.
+/// oneDNN sums in f32 (with AVX-512), ATen's own loops in a type that depends on libtorch's version.
 class WithoutOnednn {
  public:
   WithoutOnednn() { at::globalContext().setUserEnabledMkldnn(false); }
@@ -144,7 +143,7 @@ TEST(PlacedExperiments, AreRightForWhatTheySumInWithoutOnednn) {
       if (info.sums_in == Precision::kF32) {
         EXPECT_LE(info.tolerance, exact) << "not loosened";
       }
-      // The error proves that sums are in bf16.
+      // Proof of sums in bf16.
       if (info.sums_in == Precision::kBf16) {
         EXPECT_GT(info.max_error, GemvWorkload::kTolerance.relative);
       }
@@ -245,7 +244,7 @@ TEST_P(AtenDecoderTest, GreedyTokensAreThoseOfTheNativeDecoder) {
     std::vector<double> sorted = exact.logits;
     std::ranges::sort(sorted, std::greater<>());
     const std::int32_t token = native::greedy_token(ours);
-    // Either of two logits within bf16's error may be chosen.
+    // bf16's error allows either.
     if (sorted[0] - sorted[1] > 0.12 * rms_of(exact.logits)) {
       ++clear;
       EXPECT_EQ(native::greedy_token(theirs), token) << step;
@@ -274,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(Models, AtenDecoderTest,
                                   (std::get<2>(suite.param) == AtenDecoder::Int8::kFresh ? "" : "_in_place");
                          });
 
-/// In `lanes` interleaved parts, whose sum is also bf16.
+/// `lanes` interleaved parts; their sum is bf16 too.
 Product in_bf16(std::int64_t lanes) {
   return [lanes](const at::Tensor& weights, const at::Tensor& x) {
     const std::int64_t columns = weights.size(-1);
@@ -289,7 +288,7 @@ Product in_bf16(std::int64_t lanes) {
   };
 }
 
-/// A split sum: exact per block, rounded to bf16 and added in bf16.
+/// Exact per block, rounded to bf16, added in bf16.
 Product in_blocks(std::int64_t blocks) {
   return [blocks](const at::Tensor& weights, const at::Tensor& x) {
     const std::int64_t size = weights.size(-1) / blocks;

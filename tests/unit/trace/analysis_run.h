@@ -36,7 +36,7 @@ inline ReadOptions only(Needs needs) {
   return options;
 }
 
-/// Runs the analysis as the command would; rows must match the columns in number and kind.
+/// As the command does; rows must match the columns in number and kind.
 inline AnalysisResult run_analysis(const std::string& name, const Trace& trace,
                                    const std::map<std::string, std::string>& given = {},
                                    std::size_t top = 20) {
@@ -65,7 +65,7 @@ inline void expect_no_gpu_work(const AnalysisResult& result) {
   EXPECT_THAT(result.headlines, IsEmpty());
 }
 
-/// The analyses of the traces as ranks 0, 1, ... of a job.
+/// As ranks 0, 1, ... of a job.
 inline std::vector<RankResult> rank_results(const std::string& name,
                                             const std::vector<const TraceBuilder*>& builders) {
   std::vector<RankResult> ranks;
@@ -81,7 +81,6 @@ inline AnalysisResult combine_ranks(const std::string& name, const std::vector<c
   return find_analysis(name)->combine(rank_results(name, builders), options);
 }
 
-/// A test of one trace built by hand.
 class BuiltTrace : public testing::Test {
  protected:
   TraceBuilder builder;
@@ -159,7 +158,7 @@ inline std::size_t row_with(const DataTable& table, const std::string& key, cons
   throw std::invalid_argument("no row " + value);
 }
 
-/// Compares cells of a row by their columns. A real number matches a whole one; nothing is `Cell{}`.
+/// By column. A real number matches a whole one; nothing is `Cell{}`.
 inline void expect_row(const DataTable& table, std::size_t row,
                        std::initializer_list<std::pair<const char*, Cell>> expected,
                        std::source_location from = std::source_location::current()) {

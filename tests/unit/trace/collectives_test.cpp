@@ -169,7 +169,7 @@ TEST(Collectives, LatencySkewAndWaitsOfThreeRanks) {
 TEST(Collectives, AClockThatIsAheadIsTakenOut) {
   TraceBuilder a, b;
   for (const std::int64_t i : {0, 1, 2}) {
-    const std::int64_t late = 10 * i;  // b starts that much later, on a clock an hour ahead
+    const std::int64_t late = 10 * i;  // b starts that much later, its clock an hour ahead
     constexpr std::int64_t kHour = 3'600'000'000'000;
     add_collective(a, "allreduce", 1000 * i, 500, 100);
     add_collective(b, "allreduce", 1000 * i + late + kHour, 500 - late, 100);
@@ -263,7 +263,7 @@ TEST(Stragglers, TakesTheLastLongKernelOfEachIterationWithTheLargestSpread) {
   ASSERT_EQ(search.candidates.size(), 2U);
   EXPECT_EQ(search.candidates[0].kernel, "reduce");
   EXPECT_EQ(search.candidates[0].iterations, 2);
-  // The sample deviation of two values is |a - b| / sqrt(2): 100 and 200 ns of 10,000.
+  // Sample deviation of two values, |a - b| / sqrt(2): 100 and 200 ns of 10,000.
   EXPECT_NEAR(search.candidates[0].spread, (0.01 + 0.02) / 2 / std::sqrt(2.0), 1e-15);
   EXPECT_NEAR(search.candidates[1].spread, 0.001 / std::sqrt(2.0), 1e-15);
   ASSERT_EQ(search.calls.size(), 4U);
@@ -289,7 +289,7 @@ TEST(Stragglers, CallsOutsideOfAllStepsDoNotCount) {
   EXPECT_EQ(search.candidates[0].kernel, "reduce");
 }
 
-/// Each step's all-reduce starts `late_ns` after the others' and ends with them.
+/// `late_ns` after the others, ends with them.
 TraceBuilder rank_that_is(std::int64_t late_ns) {
   TraceBuilder builder;
   for (const std::int64_t step : {0, 1, 2}) {
@@ -306,7 +306,7 @@ TEST(Stragglers, NamesTheRankThatIsLate) {
   const DataTable& ranks = result.tables[0];
   ASSERT_EQ(ranks.rows.size(), 3U);
   EXPECT_EQ(std::get<std::int64_t>(ranks.rows[0][0]), 1);
-  // With its predecessor, all would have begun 1,400 earlier.
+  // With its predecessor all would begin 1,400 earlier.
   EXPECT_DOUBLE_EQ(std::get<double>(ranks.rows[0][2]), 1400);
   EXPECT_DOUBLE_EQ(std::get<double>(ranks.rows[0][3]), 0);
   EXPECT_EQ(std::get<std::int64_t>(ranks.rows[0][4]), 3);

@@ -90,7 +90,7 @@ TEST(KernelType, WhatTheUserNamesIsCommunication) {
   EXPECT_EQ(count({"mine::*"}), 2);
   EXPECT_EQ(count({"mine"}), 0);  // a pattern must match the whole name
   EXPECT_EQ(count({"void mine::send<float, 8>(float*, int)", "g?mm"}), 2);
-  EXPECT_EQ(count({"Memset*"}), 0);  // sets and copies keep their kind
+  EXPECT_EQ(count({"Memset*"}), 0);  // copies keep their kind
 }
 
 TEST(KernelType, CopiesAndSetsAreMemoryWhateverTheirName) {
@@ -118,7 +118,7 @@ TEST(KernelBaseName, IsWhatComesBeforeTheTemplateArguments) {
   EXPECT_EQ(kernel_base_name(""), "");
 }
 
-// Names from real traces of V100, A100, H100, B200, MI210 to MI300.
+// Real names of V100, A100, H100, B200, MI210 to MI300.
 TEST(MatmulKernel, TheProductsOfEveryLibrary) {
   for (const char* name :
        {"volta_sgemm_128x32_nt", "ampere_gcgemm_64x64_nt",
@@ -490,7 +490,7 @@ TEST(LaunchingOps, ByTheLaunchElseByTheExternalId) {
   TraceBuilder builder;
   const std::uint32_t op = builder.op("aten::mm", 10, 10, 77).event;
   builder.runtime("cudaLaunchKernel", 12, 2, 1);
-  builder.runtime("cudaLaunchKernel", 50, 2, 2);  // outside of any op
+  builder.runtime("cudaLaunchKernel", 50, 2, 2);
   builder.kernel("by launch", 100, 5, 1);
   builder.kernel("by id", 110, 5, 2).external_id = 77;
   builder.kernel("by id, its launch is not in the file", 120, 5, 3).external_id = 77;
@@ -550,7 +550,7 @@ class MergedText {
       ++number;
       add(fmt::format(R"("cat": "cpu_op", "name": "op of {}")", host), host, at + 1, 9,
           fmt::format(R"("External id": {})", 2 + i));
-      // Outside any operator, so that only the external id links it.
+      // Linked only by the external id.
       add(R"("cat": "cuda_runtime", "name": "cudaLaunchKernel")", host, at + 20, 2, ids);
       add(R"("cat": "kernel", "name": "k")", device, at + 40, kernel_us,
           fmt::format(R"({}, "device": {}, "stream": 7)", ids, device));

@@ -374,7 +374,7 @@ TEST(JsonSyntax, IsAProblemOfTheTraceWhereAsked) {
   }
 }
 
-/// Half of the tokens continue valid JSON, so that some texts are valid and deep.
+/// Half of them continue valid JSON: some texts are valid and deep.
 std::string any_tokens(std::mt19937& random) {
   constexpr std::string_view kAny = "[]{}:,1", kOpeners = "[{";
   std::string text, open = "{";

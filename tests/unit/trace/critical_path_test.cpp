@@ -60,7 +60,6 @@ TEST(CriticalPath, GoesBackOverLaunchesWorkAndWaits) {
                   Part("gpu compute second", 1'360'000, 2'360'000),
                   Part("not the host third", 2'360'000, 2'361'000),
                   Part("gpu compute third", 2'361'000, 2'861'000)));
-  // A later window cuts what runs at its start.
   EXPECT_EQ(parts_of(builder, {50'000, 2'000'000}).front(), Part("gpu compute first", 50'000, 1'030'000));
 }
 
@@ -125,7 +124,6 @@ TEST(CriticalPath, ADeviceThatComesLateIsApartFromTheLaunch) {
   const std::vector<Part> parts = parts_of(builder, {0, 2'100'000});
   EXPECT_THAT(parts, Contains(Part("launch cudaLaunchKernel", 400'000, 411'000)));
   EXPECT_THAT(parts, Contains(Part("device late late", 411'000, 2'000'000)));
-  // A launch call that takes long is the launch, not the device.
   builder.trace.events.duration_ns[4] = 1'595'000;
   EXPECT_THAT(parts_of(builder, {0, 2'100'000}),
               Contains(Part("launch cudaLaunchKernel", 400'000, 2'000'000)));
@@ -181,7 +179,7 @@ double value_of(const AnalysisResult& result, const std::string& metric) {
   return found == result.headlines.end() ? -1 : found->value;
 }
 
-/// A kernel of 1000 ns at 20, launched at 0; then a call [100, 1100] that waits for it, and an op of 50 ns.
+/// A kernel of 1000 ns at 20, launched at 0; a call [100, 1100] that waits for it; an op of 50 ns.
 TraceBuilder waiting() {
   TraceBuilder builder;
   builder.launch(0, 10, "gemm", 20, 1000, 1);
@@ -429,7 +427,7 @@ TEST(JobPath, EndsWhereTheWindowOfItsRankBegins) {
   Job job(2);
   job.meet({100, 400}, 450);
   job.meet({500, 800}, 900);
-  // Rank 0's window has only the second; rank 1's begins after the others wait for it.
+  // Rank 0 has the second only; rank 1 begins after the others wait for it.
   job.paths = {{460, 1000, {}}, {850, 950, {}}};
   EXPECT_THAT(places(job.path()), ElementsAre(std::tuple(0, 800, 1000)));
 }

@@ -51,7 +51,7 @@ TEST(DeviceWork, TotalsAddOverDevices) {
   builder.kernel("c", 1080, 20, kNoCorrelation, 1);
   const Breakdown sum = breakdown(builder.trace);
   EXPECT_DOUBLE_EQ(utilization(builder.trace), 70.0 / 110);
-  EXPECT_EQ(sum.span_ns, 110);  // 10 of device 0, 100 of device 1; the time between devices does not count
+  EXPECT_EQ(sum.span_ns, 110);  // 10 of device 0, 100 of device 1, not the time between
   EXPECT_EQ(std::tuple(sum.busy_ns, sum.idle_ns), std::tuple(70, 40));
 }
 
@@ -122,7 +122,7 @@ TEST_F(Launch, GraphsAreApart) {
   ASSERT_EQ(row_count(result, "graphs"), 2U);
   EXPECT_EQ(integer(result, "graphs", 0, "works"), 3);
   EXPECT_EQ(integer(result, "graphs", 0, "delay_ns"),
-            300);  // of the first to start, not the first in the file
+            300);  // first by time, not in the file
   expect_row(result, "graphs", 0, {{"span_ns", 450}, {"gpu_ns", 600}});
   EXPECT_EQ(integer(result, "graphs", 1, "works"), 1);
   EXPECT_EQ(integer(result, "launches", spread_row(result, "kernel", "call"), "count"), 1);
@@ -134,7 +134,7 @@ TEST_F(Launch, GraphsAreApart) {
 TEST_F(Launch, ShortKernelsAndOutliers) {
   builder.op("aten::relu", 0, 1'000'000);
   builder.launch(1000, 10, "k", 2000, 9, 1);
-  builder.launch(3000, 10, "k", 4000, 10, 2);  // as long as its call, so not short
+  builder.launch(3000, 10, "k", 4000, 10, 2);  // not short: as long as its call
   builder.launch(5000, 60'000, "slow to launch", 300'000, 90'000, 3);
   const AnalysisResult result = run("launch");
   ASSERT_EQ(row_count(result, "short_kernels"), 1U);
@@ -144,7 +144,7 @@ TEST_F(Launch, ShortKernelsAndOutliers) {
   expect_row(result, "outliers", 0,
              {{"call_ns", 60'000}, {"op", "aten::relu"}, {"starts", "slow to launch"}});
   expect_row(result, "functions", 0, {{"outliers", 1}, {"delayed", 1}});
-  EXPECT_FALSE(has_table(result, "each"));  // only when asked for
+  EXPECT_FALSE(has_table(result, "each"));
 }
 
 TEST_F(Launch, CutoffsAreOptions) {
@@ -323,7 +323,7 @@ TEST_F(Allocations, LargestWithTheirLives) {
   expect_row(result, "allocations", 0, {{"bytes", 300}, {"life_ns", Cell{}}});
   expect_row(result, "allocations", 1, {{"bytes", 200}, {"life_ns", 30}});
   EXPECT_EQ(integer(result, "allocations", 2, "life_ns"), 20);
-  // No totals in the file: the running sum, from the start of the trace.
+  // Without totals, the running sum from the trace's start.
   expect_row(result, "allocators", 0, {{"peak_allocated_bytes", 500}, {"peak_allocated_at_ns", 40}});
   EXPECT_THAT(result.notes, Contains(HasSubstr("counts from the start of the trace")));
 }
@@ -346,7 +346,7 @@ TEST_F(Allocations, WhatIsGivenOutAgainIsNoLeak) {
   EXPECT_EQ(integer(result, "allocations", 0, "life_ns"), 10);
 }
 
-/// The allocator's total includes memory unknown to the file; stacks beyond --top are summed.
+/// The allocator's total has memory unknown to the file; stacks beyond --top are summed.
 TEST_F(Allocations, StacksOfThePeakSumToIt) {
   for (int i = 0; i < 5; ++i) {
     allocate(builder, 10 * i, 100 - i, 16 + i, 1000 + 100 * (i + 1), 5000);

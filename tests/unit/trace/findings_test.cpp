@@ -9,7 +9,6 @@
 namespace headroom::trace {
 namespace {
 
-/// A row of the table of findings.
 struct FoundRow {
   std::string kind, op, module, line, evidence, fix;
   std::int64_t step = -1, rank = -1;
@@ -54,7 +53,7 @@ FoundRow only_finding(const TraceBuilder& builder, const std::string& kind) {
   return found(result, kind);
 }
 
-/// Steps of 10 ms: a launch, a kernel of 9 ms, and a wait for it.
+/// 10 ms a step: a launch, a kernel of 9 ms, a wait.
 TraceBuilder steady(int steps, std::int64_t kernel_ns = 9 * kMs) {
   TraceBuilder builder;
   builder.trace.writer = Writer::kPyTorch;
@@ -106,8 +105,8 @@ TEST(Findings, AHostThatIsLateInSeveralPlacesIsOneFinding) {
   EXPECT_NEAR(row.recoverable_ns, (1.10 + 0.80 + 2.08) * 1e6, 10e3);
 }
 
-/// The host reads a value, works for 0.9 ms, and launches again. `wait` reads until 4,050 us after the step's
-/// start. `ops`: how many of 30 parts of the work are operators.
+/// The host reads a value, works for 0.9 ms, and launches. `wait` reads until 4,050 us after the step's
+/// start; `ops` of 30 parts of the work are operators.
 template <typename Wait>
 AnalysisResult with_waits(const Wait& wait, int ops = 30) {
   TraceBuilder builder;
@@ -176,8 +175,7 @@ TEST(Findings, ThatOverlapHaveEachItsOwnGain) {
   EXPECT_EQ(found(with_waits(read_value)).size(), 1U);
 }
 
-/// Host-bound: 20 values a step, each read in an operator of 40 us with 15 us of calls. Half of the waits
-/// return at once.
+/// Host-bound: 20 values a step, each in an operator of 40 us with 15 us of calls; half return at once.
 AnalysisResult reading_on_a_slow_host(bool launches) {
   TraceBuilder builder;
   std::int64_t correlation = 0;
@@ -243,7 +241,7 @@ TEST(Findings, CopiesAreToBePinnedWhereMostOfThemAreNot) {
   EXPECT_THAT(fix_of(0, 4), Not(HasSubstr("pin_memory=True")));
 }
 
-/// The host runs ahead: per step a copy or collective and a kernel. Waits `loading_ns` for input while the
+/// The host runs ahead: per step a copy or collective and a kernel; waits `loading_ns` for input while the
 /// device is idle.
 TraceBuilder running_ahead(const std::string& long_work, std::int64_t long_ns, std::int64_t loading_ns = 0) {
   TraceBuilder builder;
@@ -278,7 +276,7 @@ TEST(Findings, WorkThatRunsAfterTheStepsIsTheirs) {
     EXPECT_NEAR(row.recoverable_ns, 2e6, 5e3);
     EXPECT_NEAR(row.share, 2.0 / 11, 0.002);
     EXPECT_THAT(result.answer.front(), HasSubstr("2.00 ms of 11.0 ms/step"));
-    // Work launched after the last step does not count.
+    // Launched after the last step.
     builder.runtime("cudaLaunchKernel", 900 * kUs, 5 * kUs, 77);
     builder.gpu(name[0] == 'M' ? Category::kGpuMemcpy : Category::kKernel, name, 40 * kMs, 5 * kMs, 77);
     EXPECT_NEAR(found(findings_of(builder), kind).recoverable_ns, 2e6, 5e3);
@@ -318,8 +316,7 @@ TEST(Findings, ACopyFromPageableMemoryHoldsItsCall) {
   EXPECT_NEAR(claimed_of_copies("Pinned", 3 * kMs, 3 * kMs + 10 * kUs), 0, 20e3);
 }
 
-/// Five values a step: the copy to pageable memory blocks its call, and a later synchronisation returns at
-/// once.
+/// Five values a step: the copy to pageable memory blocks; a later synchronisation returns at once.
 TraceBuilder reading_values(bool has_ops, std::int64_t until_second_wait_ns) {
   TraceBuilder builder;
   std::int64_t host = 0, correlation = 0;
@@ -477,8 +474,8 @@ TEST(Findings, ALateDeviceIsFoundBesideWorkWhoseLaunchIsNotInTheFile) {
   EXPECT_NEAR(found(result)[0].recoverable_ns, 1e6, 50e3);
 }
 
-/// Kernels of 300 us with launches of 5 us, all ahead of the device; launch `slow` takes `call_ns`, its work
-/// starts `late_ns` later.
+/// Kernels of 300 us, launches of 5 us ahead of the device; launch `slow` takes `call_ns`, its work starts
+/// `late_ns` later.
 TraceBuilder one_launch_of(int kernels, int slow, std::int64_t call_ns, std::int64_t late_ns) {
   TraceBuilder builder;
   std::int64_t host = 0, device = 0;
@@ -800,7 +797,7 @@ TEST(Findings, DependOnEachOtherFromATenthOfTheLargerOn) {
   EXPECT_TRUE(are_dependent(10, 0.5, 10.2)) << "most of the smaller is the larger's";
 }
 
-// A step of 10 ms: 6 ms of device work, of which 2 ms are exposed communication.
+// 6 of 10 ms device work, 2 of them exposed communication.
 StepShares shares_of_a_step() {
   StepShares shares;
   shares.step_ns = 10e6;

@@ -11,7 +11,6 @@ namespace {
 constexpr Span kAnyTime{-1'000'000'000'000, 1'000'000'000'000};
 
 using Times = std::map<std::string, std::int64_t>;
-/// Without the classes that the path does not cross.
 Times by_class(const CriticalPath& path) {
   Times times;
   for (const PathEdge& edge : path.edges) times[to_string(edge.kind)] += edge.weight_ns;
@@ -22,7 +21,7 @@ CriticalPath path_of(const TraceBuilder& builder, Span window = kAnyTime) {
   return hta_critical_path(hta_path_graph(builder.trace, window));
 }
 
-/// Every edge must run forward; the path must be connected, no longer than its time, and the longest.
+/// Every edge runs forward; the path is connected, no longer than its time, and the longest.
 void expect_sound(const PathGraph& graph) {
   std::map<PathNode, std::size_t> place;
   for (const PathNode node : graph.order) ASSERT_TRUE(place.emplace(node, place.size()).second);
@@ -50,7 +49,7 @@ void expect_sound(const PathGraph& graph) {
   EXPECT_LE(path.length_ns, path.end_ns - path.start_ns);
 }
 
-/// A kernel of 1000 ns at 20, launched at 0, on the stream; then a call [100, 1100] and an op of 50 ns.
+/// A kernel of 1000 ns at 20, launched at 0; a call [100, 1100] and an op of 50 ns.
 struct Waiting {
   TraceBuilder builder;
   explicit Waiting(const char* call, std::int64_t stream = 7) {
@@ -103,7 +102,7 @@ TEST_F(HtaCriticalPath, AKernelThatWaitedInTheQueueHangsOnTheOneBeforeIt) {
   builder.runtime("cudaLaunchKernel", 10, 5, 2);
   builder.kernel("first", 20, 100, 1);
   builder.kernel("second", 127, 30, 2);
-  // The first met an empty queue, but by its start the second was in it: no launch delay is counted.
+  // The second was queued before the first started: no launch delay.
   const CriticalPath path = path_of(builder);
   EXPECT_EQ(by_class(path), (Times{{"gpu compute", 130}, {"kernel-kernel", 7}}));
 }
@@ -177,7 +176,7 @@ TEST_F(HtaCriticalPath, ThreadsThatTakeTurnsAreOnePath) {
   builder.op("autograd::engine::evaluate_function: MmBackward0", 150, 300, -1, "2");
   builder.runtime("cudaLaunchKernel", 200, 5, 2, "2");
   builder.op("Optimizer.step", 500, 50);
-  builder.op("worker", 110, 390, -1, "3");  // it never calls the device: nobody waits for it
+  builder.op("worker", 110, 390, -1, "3");  // nobody waits: it never calls the device
   EXPECT_EQ(by_class(path_of(builder)), (Times{{"cpu", 450}, {"between operators", 0}}));
 }
 
@@ -292,7 +291,7 @@ TEST_F(HtaCriticalPathSyncs, AStreamThatWaitsForAnEventStartsAfterTheSource) {
   builder.runtime("cudaStreamWaitEvent", 30, 5, 3);
   builder.launch(40, 5, "waiter", 1015, 300, 4, 0, 8);
   builder.sync("Stream Wait Event", 31, 1, 3, 0, 8, 7, 2);
-  // A synchronisation has no weight, so the gap of 5 ns has no class.
+  // Synchronisations have no weight: the gap of 5 ns has no class.
   EXPECT_EQ(by_class(path_of(builder)),
             (Times{{"launch", 10}, {"gpu compute", 1300}, {"synchronisation", 0}}));
 }

@@ -192,7 +192,7 @@ TEST(IdleCulprits, TheTimesFillTheGap) {
   EXPECT_EQ(times_of_culprits(builder.trace), expected);
 }
 
-/// Searching from the start of the gap each time would be quadratic.
+/// A search from the gap's start is quadratic.
 TEST(IdleCulprits, ALongGapOfManyPartsTakesNoTime) {
   constexpr std::int64_t kParts = 100'000;
   TraceBuilder builder;
@@ -411,7 +411,7 @@ TEST_F(QueueLength, RisesAtLaunchesAndFallsAtStarts) {
 
 TEST_F(QueueLength, WhatChangesAtOneInstantIsOneStep) {
   launch(builder, 1, 0, 100);
-  launch(builder, 2, 100, 200);  // launched as the first starts: the queue length stays 1
+  launch(builder, 2, 100, 200);  // as the first starts: the queue length stays 1
   builder.launch(300, 10, "starts as it is launched", 300, 10, 3);
   const std::vector<StreamQueue> queues = queue_lengths(builder.trace, launches(builder.trace));
   EXPECT_THAT(queues[0].steps, ElementsAre(QueueStep{0, 1}, QueueStep{200, 0}));

@@ -88,7 +88,7 @@ TEST(KernelsAnalysis, ByCategory) {
   EXPECT_EQ(text(categories, 2, "category"), "memory");
 }
 
-/// Kernels of 10 ns, 2 ns apart, one per letter: 'G' a product, ' ' a copy.
+/// 10 ns each, 2 ns apart: 'G' a product, ' ' a copy.
 TraceBuilder kernels_in_a_row(const std::string& letters, std::int64_t stream = 7) {
   TraceBuilder builder;
   for (std::size_t i = 0; i < letters.size(); ++i) {
@@ -125,7 +125,6 @@ TEST(KernelsAnalysis, SequencesThatAFusionWouldTake) {
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcd")), IsEmpty());
   EXPECT_THAT(sequences_of(kernels_in_a_row("aaa")), IsEmpty());
   EXPECT_THAT(sequences_of(kernels_in_a_row("aaaa")), ElementsAre("2 x a x2"));
-  // At most five kernels.
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcdefGabcdef")), ElementsAre("2 x a + b + c + d + e"));
 }
 
@@ -232,8 +231,7 @@ TEST_F(EfficiencyAnalysis, WhatTheFileDoesNotCarryIsSaid) {
   EXPECT_THAT(result.notes, Contains(HasSubstr("1 of 1 kernels have no data on occupancy")));
 }
 
-// The tensorboard plugin's test: the same trace with counters of utilisation and SM efficiency, scaled by 100
-// and 10.
+// The tensorboard plugin's test, with counters of utilisation and SM efficiency, scaled by 100 and 10.
 TEST_F(EfficiencyAnalysis, EqualsTheCountersOfTheTensorboardPlugin) {
   const std::filesystem::path traces = std::filesystem::path(HEADROOM_SHARED) / "traces";
   if (!std::filesystem::exists(traces)) GTEST_SKIP() << "needs " << traces;
@@ -275,7 +273,7 @@ TEST_F(UtilizationAnalysis, OneDevice) {
   builder.device(0, "V100");
   builder.op("aten::mm", 0, 10);
   builder.launch(1, 1, "says nothing", 100, 30, 1);
-  builder.kernel("volta_sgemm", 120, 20);  // no op: by name; union with the other is 40
+  builder.kernel("volta_sgemm", 120, 20);  // by name: no op; the union is 40
   builder.copy(150, 10);
   builder.kernel("ncclKernel", 180, 20, kNoCorrelation, 0, 20);
   builder.step(3, 90, 60);  // 90..150: busy 100..140
@@ -294,7 +292,7 @@ TEST_F(UtilizationAnalysis, OneDevice) {
   expect_headlines(result, {{"utilization", 0.7}, {"idle_share", 0.3}, {"matmul_convolution_share", 0.4}});
   const DataTable& rules = table_of(result, "matmul_convolution");
   EXPECT_EQ(integer(rules, 0, "time_ns"), 40);  // by launching op
-  EXPECT_EQ(integer(rules, 1, "time_ns"), 20);  // by the kernels' names
+  EXPECT_EQ(integer(rules, 1, "time_ns"), 20);
   EXPECT_EQ(integer(rules, 2, "time_ns"), 20);
   const DataTable& within = table_of(result, "within_steps");
   expect_row(within, 0, {{"steps_ns", 60}, {"busy_ns", 40}});

@@ -180,7 +180,7 @@ TEST_F(OpsAnalysis, EqualsTorchsKeyAveragesOnRealFiles) {
       EXPECT_EQ(ours("calls"), row[3]) << name << " " << row[0];
       EXPECT_EQ(ours("self_cpu_ns"), row[4]) << name << " " << row[0];
       EXPECT_EQ(ours("self_device_ns"), row[6]) << name << " " << row[0];
-      // Torch counts the time of a call within a call of the same row twice; we count it once.
+      // Torch counts calls within calls of the same row twice.
       if (row[2].get<bool>()) {
         EXPECT_LE(ours("cpu_total_ns"), row[5].get<std::int64_t>()) << name << " " << row[0];
         EXPECT_LE(ours("device_total_ns"), row[7].get<std::int64_t>()) << name << " " << row[0];
@@ -335,7 +335,7 @@ TEST_F(ModulesAnalysis, MemoryIsThatOfWhoAllocatedIt) {
   memory(60, 50, 0xb, 1150);    // the same
   memory(300, -50, 0xb, 1100);  // in its block
   memory(410, 400, 0xc, 1500);  // in Linear_1
-  memory(420, 70, 0xd, 70, 0);  // of the CPU: does not count if devices have memory
+  memory(420, 70, 0xd, 70, 0);  // of the CPU: ignored if devices have memory
   memory(990, -400, 0xc, 1100);
   const AnalysisResult result = run("modules");
   const DataTable& modules = table_of(result, "modules");

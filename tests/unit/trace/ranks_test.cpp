@@ -11,7 +11,7 @@
 namespace headroom::trace {
 namespace {
 
-/// Ranks work, meet in the collectives of their groups, and leave together.
+/// Ranks work, meet in collectives and leave together.
 class RunningJob {
  public:
   explicit RunningJob(std::size_t ranks)
@@ -67,7 +67,7 @@ class RunningJob {
   std::vector<std::vector<CollectiveCall>> calls_;
 };
 
-/// Tensor parallel in nodes of two, data parallel between them, one late rank (-1: none).
+/// Tensor parallel in pairs, data parallel between them, one late rank (-1: none).
 RunningJob grid(std::size_t nodes, int tensor_calls, int data_calls, int late = -1, std::int64_t late_ns = 0,
                 const std::vector<std::int64_t>& clocks = {}) {
   RunningJob job(2 * nodes);
@@ -204,8 +204,8 @@ TEST(Lateness, BehindComputingCostsNothing) {
   EXPECT_EQ(std::tuple(lateness.cost_ns[1], lateness.waited_ns[0]), std::tuple(0, 0));
 }
 
-/// Four ranks that meet in pairs: in blocking tensor-parallel collectives, and in overlapped data-parallel
-/// ones that end the step.
+/// Four ranks in pairs: blocking tensor-parallel collectives, and overlapped data-parallel ones that end the
+/// step.
 class HidingJob {
  public:
   HidingJob(int late, std::int64_t late_ns, std::int64_t data_ns) : late_(late), late_ns_(late_ns) {
@@ -221,7 +221,7 @@ class HidingJob {
     }
   }
   std::int64_t length_ns() const { return std::ranges::max(now_); }
-  /// `pause_ns`: pause of computing after a hidden collective of the late rank.
+  /// `pause_ns`: no computing after the late rank's hidden collective.
   Lateness lateness(std::int64_t pause_ns = 0) {
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
       for (CollectiveCall& call : calls_[rank]) {

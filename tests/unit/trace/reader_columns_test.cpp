@@ -188,7 +188,7 @@ TEST(ReaderColumns, ViewersOfJaxSayByThreadWhatAnEventIs) {
   EXPECT_EQ(work.gpu[1].event, 1U);
 }
 
-/// XLA's viewer repeats a stream's operations by module and by operation.
+/// XLA's viewer repeats operations by module and by operation.
 TEST(ReaderColumns, RowsAboveTheStreamsAreNoWork) {
   const std::string names =
       R"json({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:%:0"}},
@@ -253,8 +253,8 @@ TEST(ReaderColumns, IntelsLaunchesAndQueues) {
 }
 
 TEST(ReaderColumns, AscendsHardwareIsADevice) {
-  // torch_npu's trace_view.json: no categories for the device, times as strings, the device in the last five
-  // bits of the process.
+  // torch_npu's trace_view.json: no device categories, times as strings, the device in the process's last
+  // five bits.
   const Trace trace = read_events(
       R"json({"ph": "M", "pid": 4833, "tid": 0, "name": "process_name", "args": {"name": "Ascend Hardware"}},
     {"ph": "M", "pid": 4833, "tid": 42, "name": "thread_name", "args": {"name": "Stream 42"}},
@@ -283,7 +283,7 @@ TEST(ReaderColumns, AscendsHardwareIsADevice) {
   EXPECT_EQ(kernel_types(trace), (std::vector<KernelType>{KernelType::kCompute, KernelType::kCommunication}));
 }
 
-/// CANN's calls and the hardware's work have different numbers, linked by flow arrows.
+/// CANN's calls and work have different numbers.
 TEST(ReaderColumns, AscendsLaunchesAreArrows) {
   const std::string events =
       R"json({"ph": "X", "cat": "cpu_op", "name": "aten::add_", "pid": 4, "tid": 4, "ts": "10.0", "dur": 9, "args": {"Sequence number": -1}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Malformed traces as found in practice; and windows: the result must not depend on cuts or threads.
+// Malformed traces found in practice; results must not depend on cuts of windows or threads.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -288,7 +288,7 @@ TEST(ReaderWindows, EventsLongerThanAWindow) {
 
 TEST(ReaderWindows, EventsThatCannotBeRead) {
   std::vector<std::string> events = kernels(0, 40);
-  std::ptrdiff_t at = 2;  // separated: text after a broken event up to the next one belongs to it
+  std::ptrdiff_t at = 2;  // text after a broken event up to the next belongs to it
   for (const char* bad : {R"({"ph": "X", "name": "no time"})", R"({"ph": "X", "ts": 1 "dur": 2})", "17",
                           R"({"ph": "X", "args": {"x": [1, 2}, "ts": 1})"}) {
     events.insert(events.begin() + at, bad);

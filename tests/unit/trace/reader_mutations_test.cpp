@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEADROOM_MUTATIONS: number of mutations of each kind; a million in the long test.
+// HEADROOM_MUTATIONS: mutations of each kind; a million in the long test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ TEST(ReaderMutations, CutFileKeepsEveryEventBeforeTheCut) {
     const std::size_t cut = random() % whole.size();
     const std::string text = whole.substr(0, cut);
     const auto trace = read_checked(text);
-    // Events that end before the cut, by their two closing braces.
+    // By their two closing braces.
     std::size_t ended = 0;
     for (std::size_t at = text.find("}}"); at != text.npos; at = text.find("}}", at + 2)) ++ended;
     if (!trace) {
@@ -135,14 +135,13 @@ TEST(ReaderMutations, FlippedBitLosesNoEventSilently) {
     const auto trace = read_checked(text);
     if (!trace) continue;  // refused with a message
     ASSERT_LE(missing_of(all, *trace), 2U) << "bit " << bit << "\n" << text;
-    // Skipped events affect no others.
     std::vector<Row> work = all;
     std::erase_if(work, [](const Row& row) { return !is_gpu_work(static_cast<Category>(std::get<3>(row))); });
     const auto less = read_checked(text, Needs::kGpuWork);
     ASSERT_TRUE(less.has_value()) << "bit " << bit << "\n" << text;
     ASSERT_LE(missing_of(work, *less), 2U) << "bit " << bit << "\n" << text;
     if (trace->events.size() < all.size()) {
-      // A changed phase letter may be another valid phase.
+      // Another phase letter may be valid.
       ASSERT_TRUE(trace->problems.count > 0 || !trace->is_complete || trace->events_without_columns > 0)
           << "bit " << bit << "\n"
           << text;

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-/// Varying names, so that the compressed text has some length.
+/// Varying names keep the compressed text long.
 std::string trace_text(int count) {
   std::string text = "{\"traceEvents\": [";
   for (int i = 0; i < count; ++i) {
@@ -97,7 +97,7 @@ TEST_F(ReaderPacked, SeveralStreamsAreOneText) {
   const std::size_t half = text_.size() / 2;
   expect_whole(gzip_of(text_.substr(0, half)) + gzip_of("") + gzip_of(text_.substr(half)));
   expect_whole(zstd_of(text_.substr(0, half)) + zstd_of("") + zstd_of(text_.substr(half)));
-  // Padding by tar and dd, which gzip also accepts.
+  // Padding by tar and dd, as gzip accepts.
   expect_whole(gzip_of(text_) + std::string(512, '\0'));
 }
 
@@ -114,7 +114,7 @@ TEST_F(ReaderPacked, AZipThatCannotBeReadSaysWhy) {
   expect_refused(zip_of({{"trace.json", text_, true, false, false, 12}}), "compression method 12");
   const std::string whole = zip_of({{"trace.json", text_}});
   expect_refused(whole.substr(0, whole.size() - 30), "truncated");
-  // A prefix, as in a self-extracting program, shifts all offsets.
+  // As in self-extracting programs: shifts all offsets.
   expect_refused("PK\3\4" + std::string(100, '\0') + whole, "zip");
 }
 
@@ -136,7 +136,7 @@ TEST_F(ReaderPacked, DamageIsSaidAndWhatCameBeforeKept) {
   expect_damaged(zstd, "zstd data are damaged", 1000, 20000);
   for (const bool is_deflated : {false, true}) {
     std::string zip = zip_of({{"trace.json", text_, is_deflated}});
-    // A digit of a time in stored text, which only the checksum detects.
+    // A digit of a time: only the checksum detects it.
     const std::size_t at = is_deflated ? zip.size() / 2 : zip.find("250.5");
     zip[at] ^= 1;
     const Trace trace = read_bytes(zip);

@@ -26,7 +26,7 @@ TEST(ClockMap, OffsetAndRateComeOfTwoPairs) {
 }
 
 TEST(ClockMap, PairsThatAreCloseGiveTheOffsetAlone) {
-  // 2 us of error in 1 ms would be 2000 ppm.
+  // 2000 ppm: 2 us of error in 1 ms.
   const ClockMap map({100, 1'000'100}, {1'000'100, 2'002'100});
   EXPECT_EQ(map(500'100), 1'500'100);
 }
@@ -185,7 +185,7 @@ TEST_F(Written, ArrowsLeadFromEachCallToItsWork) {
   EXPECT_EQ(ends[0].at("bp"), "e");
 }
 
-// PyTorch's function counts processes labelled "GPU", annotations included.
+// PyTorch's function takes processes labelled "GPU", with annotations.
 TEST_F(Written, TheSeedsUtilizationIsTheUnionOfTheWork) {
   const Trace trace = written(small_run());
   constexpr double kLengthS = 100e-6;
@@ -249,7 +249,7 @@ TEST_F(Written, AFileThatCannotBeWrittenIsNamed) {
 class FakeRecorder : public Recorder {
  public:
   explicit FakeRecorder(std::vector<std::string>& log) : log_(log) {}
-  std::filesystem::path file;  ///< if set, writes a file instead of making a trace
+  std::filesystem::path file;  ///< if set, writes a file
   void start() override { log_.emplace_back("start"); }
   Recording stop() override {
     log_.emplace_back("stop");

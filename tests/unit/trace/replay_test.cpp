@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kNever = 1'000'000'000'000;
 
-/// A launch into a full queue returns when the first queued work has started.
+/// Launches into a full queue return when the first work has started.
 struct Program {
   TraceBuilder builder;
   std::int64_t depth = kNever, now_ns = 0, own_ns = 4'000, tail_ns = 1'000, device_ns = 0, jitter_ns = 0;
@@ -98,7 +98,6 @@ TEST(ReplayQueue, AQueueThatIsNeverFullHasNoDepth) {
 }
 
 TEST(ReplayQueue, LaunchesBlockInAWhatIfThatFillsTheQueue) {
-  // The queue fills up in the first step only.
   Program program;
   program.depth = 256;
   const auto half = [&] {
@@ -246,7 +245,7 @@ TEST(ReplayUnlaunched, WorkFollowsTheWorkBeforeIt) {
 }
 
 TEST(ReplayUnlaunched, WorkLaunchedBeforeTheRecordingComesBeforeTheRest) {
-  // The host is far ahead: the launches of earlier work are not in the file.
+  // The host is far ahead: earlier launches are missing.
   for (const std::int64_t stream : {7, 20}) {
     TraceBuilder builder;
     std::int64_t device_ns = 10'000;
@@ -308,7 +307,7 @@ TEST(ReplayEnd, AHostThatRunsAheadEndsWithItsDevice) {
   EXPECT_EQ(replay.length_ns(), program.device_ns);
 }
 
-/// Two kernels of 1 ms with a launch each; in between the host waits for the first and works for 300 µs.
+/// Two kernels of 1 ms; in between the host waits for the first and works for 300 µs.
 TraceBuilder waiting_program() {
   TraceBuilder builder;
   builder.launch(0, 10'000, "first", 20'000, 1'000'000, 1);
@@ -332,7 +331,7 @@ TEST(Replay, HostTimeThatIsGoneMakesWhatFollowsEarlier) {
   const TraceBuilder builder = waiting_program();
   EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_removed = {{1'030'000, 1'330'000}}}),
             2'050'000);
-  // Time in which the device was busy anyway gains nothing.
+  // The device was busy anyway.
   EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_removed = {{20'000, 90'000}}}), 2'350'000);
 }
 
@@ -341,7 +340,7 @@ TEST(Replay, AWaitThatIsGoneLetsTheHostRunAhead) {
   const Replay replay = replay_of(builder.trace, 2'000'000);
   ASSERT_EQ(replay.waits().size(), 1U);
   EXPECT_TRUE(replay.waits()[0].has_waited);
-  // The second kernel is in the queue before the first ends: it follows at once, as kernels here do.
+  // The second is queued before the first ends: it follows at once.
   EXPECT_GE(replay.length_ns({.waits_removed = {true}}), 2'020'000);
   EXPECT_LT(replay.length_ns({.waits_removed = {true}}), 2'050'000);
 }
@@ -391,7 +390,7 @@ TEST(ReplayChain, NamesWhatBoundEachPieceAndWait) {
                                                 {Kind::kHost, {1'030'000, 1'330'000}},
                                                 {Kind::kLaunch, {1'330'000, 1'350'000}},
                                                 {Kind::kWork, {1'350'000, 2'350'000}}}));
-  // The last part of the host leads to no launch, and back to the same wait.
+  // The host's last part leads to no launch, but to the same wait.
   const Replay longer = replay_of(builder.trace, 5'000'000);
   EXPECT_EQ(links_of(longer).back(), std::pair(Kind::kHost, Span(1'030'000, 5'000'000)));
   EXPECT_EQ(longer.chain().back().row, kNone);
@@ -399,8 +398,8 @@ TEST(ReplayChain, NamesWhatBoundEachPieceAndWait) {
 
 TEST(ReplayChain, ALaunchThatBlockedLeadsToTheStartThatMadeRoom) {
   using Kind = Replay::Link::Kind;
-  // Each launch returns when the work 256 before it has started; then the host works until the queue is
-  // empty, and launches again.
+  // A launch returns when the work 256 before it has started; the host works until the queue is empty, then
+  // launches.
   Program program;
   program.depth = 256;
   for (int i = 0; i < 600; ++i) program.launch(100'000);

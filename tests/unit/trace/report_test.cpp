@@ -324,7 +324,7 @@ TEST(TraceDiff, JoinsBothSidesByName) {
   EXPECT_THAT(joined({}, {}), IsEmpty());
 }
 
-/// By time, whatever the number of events: 1 us and 1 %, but never more than 1 ms.
+/// 1 us and 1 %, at most 1 ms, for any number of events.
 TEST(TraceDiff, ChangesAreThoseOfTheTime) {
   const auto change = [](WorkSum before, WorkSum after, double before_steps = 1, double after_steps = 1) {
     const std::vector<DiffLine> lines =

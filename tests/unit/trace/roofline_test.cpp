@@ -77,7 +77,7 @@ TEST(OpCost, Convolutions) {
       cost("aten::cudnn_convolution", "[[2, 3, 8, 8], [4, 3, 3, 3], [], [], [], [], [], [], []]",
            "float, float", R"(["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"])"),
       flops, bytes - 16, kF32, kProduct);
-  // Groups show in the weight: 4 filters of one channel each.
+  // The weight shows groups: 4 filters of one channel.
   expect_cost(cost("aten::cudnn_convolution", "[[2, 4, 8, 8], [4, 1, 3, 3], [], [], []]", "float, float",
                    R"(["", "", "[1, 1]", "[1, 1]", "[1, 1]", "4"])"),
               2 * 512 * 9, (512 + 36 + 512) * 4, kF32, kProduct);
@@ -125,7 +125,6 @@ TEST(OpCost, Attention) {
            types, R"(["", "", "", "0.", "False"])"),
       2 * 8 * 36 * 16, 4 * one + statistics, kBf16, kProduct);
   EXPECT_FALSE(cost("aten::_flash_attention_forward", dims, types));  // unknown mask
-  // Varying lengths in the batch.
   EXPECT_FALSE(cost("aten::_flash_attention_forward",
                     "[[2, 6, 4, 8], [2, 6, 4, 8], [2, 6, 4, 8], [3], [3], [], [], [], []]",
                     "c10::BFloat16, c10::BFloat16, c10::BFloat16, int, int",
@@ -134,7 +133,7 @@ TEST(OpCost, Attention) {
 
 TEST(OpCost, ElementwiseBroadcastsAndPromotes) {
   expect_cost(cost("aten::add", "[[4, 5], [5], []]", "float, float, Scalar"), 20, (20 + 5 + 20) * 4, kF32);
-  // A half with a float gives a float; a number without dimensions changes nothing.
+  // Half and float give float; numbers without dimensions do not count.
   expect_cost(cost("aten::mul", "[[4, 5], [4, 5]]", "c10::Half, float"), 20, 20 * (2 + 4 + 4), kF32);
   expect_cost(cost("aten::mul", "[[4, 5], []]", "c10::BFloat16, double"), 20, 20 * 4 + 8, kF32);
   expect_cost(cost("aten::mul", "[[4, 5], []]", "long int, double"), 20, 20 * (8 + 4) + 8, kF32);
@@ -219,7 +218,7 @@ void set_arguments(TraceBuilder& builder, OpDetail& op, const char* dims, const 
   op.types = builder.trace.names.intern(types);
 }
 
-/// aten::mm of 64 x 64 floats: 524,288 FLOPs and 49,152 bytes; its kernel takes 1000 ns.
+/// 64 x 64 floats: 524,288 FLOPs and 49,152 bytes; a kernel of 1000 ns.
 void add_product(TraceBuilder& builder, std::int64_t at_ns, std::int64_t correlation,
                  const char* kernel = "sgemm") {
   set_arguments(builder, builder.op("aten::mm", at_ns, 50), "[[64, 64], [64, 64]]", R"(["float", "float"])");
@@ -292,7 +291,7 @@ TEST(Roofline, KernelsThatRoundToTf32AreHeldAgainstThatPeak) {
 
 TEST(Roofline, AnOuterOperatorDoesNotCountWhatInnerOnesDid) {
   TraceBuilder builder;
-  // linear calls addmm, which is known, and a helper, which is not and is no second product.
+  // linear calls addmm, which is known, and an unknown helper, no second product.
   set_arguments(builder, builder.op("aten::linear", 0, 1000), "[[64, 64], [64, 64], []]",
                 R"(["float", "float", ""])");
   set_arguments(builder, builder.op("aten::mm", 100, 100), "[[64, 64], [64, 64]]", R"(["float", "float"])");

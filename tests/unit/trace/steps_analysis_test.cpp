@@ -20,7 +20,7 @@ TEST(Steps, InOrderWithTheLastOne) {
   EXPECT_EQ(std::tuple(found[1].number, found[1].end_ns), std::tuple(8, 300));
 }
 
-// Older Kineto wrote annotations as operators; they are read with the annotations.
+// Older Kineto wrote annotations as operators.
 TEST(Steps, OfAnOldFileWithoutAskingForItsOperators) {
   const Trace trace = read_text(R"({"traceEvents": [
     {"ph": "X", "cat": "Operator", "name": "ProfilerStep#5", "pid": 1, "tid": "1", "ts": 100, "dur": 50, "args": {}},
@@ -210,7 +210,6 @@ TEST_F(SummaryAnalysis, OfALargeTraceTheHostIsNotReadAndThatIsSaid) {
   EXPECT_THAT(large.standing, ElementsAre("trace 100 ns · GPU busy 100 % · exposed communication 0 %"));
   const std::vector<RankResult> ranks{{"a", 0, large}, {"b", 1, large}};
   EXPECT_FALSE(has_table(find_analysis("summary")->combine(ranks, {}), "findings"));
-  // The host of a small compressed file is read.
   builder.runtime("cudaLaunchKernel", 0, 1, 1);
   EXPECT_TRUE(has_table(run("summary"), "findings"));
 }

@@ -102,7 +102,7 @@ TEST_F(Timeline, ShortNeighboursAreOneBlockThatSaysWhatTheyAre) {
   const RankTimeline timeline = timeline_of(builder.trace, 3);
   EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[0]),
               ElementsAre("short 0+20 x3/16", "long 25+100", "short 130+5"));
-  // The longest time of two neighbours, including their gap, that are joined.
+  // The longest time of two joined neighbours, with their gap.
   EXPECT_EQ(std::tuple(timeline.shortest_ns, timeline.events, timeline.slices), std::tuple(7, 5U, 3U));
 }
 
@@ -228,7 +228,7 @@ TEST_F(Timeline, OfTooManyTracksTheBusiestStay) {
   EXPECT_EQ(timeline.tracks[0].name, "steps");
   EXPECT_EQ(timeline.tracks[1].name, "stream 4");
   EXPECT_EQ(timeline.tracks[2].name, "stream 5");
-  EXPECT_EQ(timeline.tracks_left_out, 4U);  // three streams, and the thread of the step
+  EXPECT_EQ(timeline.tracks_left_out, 4U);  // three streams and the step's thread
   EXPECT_EQ(timeline.events_left_out, 4U);
 }
 
@@ -509,7 +509,6 @@ Trace extreme_trace() {
   return std::move(builder.trace);
 }
 
-// Undefined behaviour would show under sanitizers.
 TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
   const Trace trace = extreme_trace();
   for (const char* name : {"idle", "launch", "queue", "memory", "overlap"}) {

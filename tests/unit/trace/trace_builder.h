@@ -8,13 +8,13 @@
 #include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
-// The library has a class of the same name, so a separate namespace avoids an ODR violation.
+// Avoids an ODR violation: the library has a class of this name.
 inline namespace by_hand {
 
 constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs;
 
-/// Builds a Trace as a reader would from a Kineto file. Times in ns. Returned references are valid until the
-/// next call: `builder.kernel("gemm", 10, 5).grid[0] = 80;`
+/// Builds a Trace as from a Kineto file, in ns. References are valid until the next call:
+/// `builder.kernel("gemm", 10, 5).grid[0] = 80;`
 class TraceBuilder {
  public:
   static constexpr const char* kHostPid = "1000";
@@ -44,7 +44,7 @@ class TraceBuilder {
     return static_cast<std::uint32_t>(events.size() - 1);
   }
 
-  /// Adds device work, by default on device 0, stream 7.
+  /// By default on device 0, stream 7.
   GpuDetail& gpu(Category category, const std::string& name, std::int64_t start_ns, std::int64_t duration_ns,
                  std::int64_t correlation = kNoCorrelation, std::int32_t device = 0,
                  std::int64_t stream = 7) {
@@ -73,12 +73,11 @@ class TraceBuilder {
     return gpu(Category::kGpuMemset, "Memset (Device)", start_ns, duration_ns, correlation, device, stream);
   }
 
-  /// A CPU call of the CUDA runtime; returns its row in trace.events.
+  /// Returns its row in trace.events.
   std::uint32_t runtime(const std::string& name, std::int64_t start_ns, std::int64_t duration_ns,
                         std::int64_t correlation = kNoCorrelation, const std::string& tid = "1") {
     return event(Category::kRuntime, name, start_ns, duration_ns, thread(kHostPid, tid, "CPU"), correlation);
   }
-  /// A kernel and the call that launches it.
   GpuDetail& launch(std::int64_t call_ns, std::int64_t call_duration_ns, const std::string& name,
                     std::int64_t start_ns, std::int64_t duration_ns, std::int64_t correlation,
                     std::int32_t device = 0, std::int64_t stream = 7) {
@@ -118,7 +117,7 @@ class TraceBuilder {
     return detail;
   }
 
-  /// Attaches a collective to the last gpu() or op(): `builder.collective(builder.kernel(…))`.
+  /// Of the last gpu() or op(): `builder.collective(builder.kernel(…))`.
   template <typename Detail>
   Collective& collective(Detail& detail, const std::string& name, const std::string& group = "0",
                          std::int32_t group_size = 2) {

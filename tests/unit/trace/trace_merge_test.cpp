@@ -86,7 +86,7 @@ TEST(RankRemap, OnlyWhatJoinsEventsIsMoved) {
     EXPECT_EQ(readers::remapped_argument(mark, "correlation", none), std::nullopt) << none;
     EXPECT_EQ(readers::remapped_argument(mark, "device", none), std::nullopt) << none;
   }
-  // Zero is no external id, but a valid correlation.
+  // 0 is a valid correlation, but no external id.
   EXPECT_EQ(readers::remapped_argument(mark, "External id", "0"), std::nullopt);
   EXPECT_EQ(readers::remapped_argument(mark, "correlation", "0"), readers::kRankIdStride);
   EXPECT_EQ(readers::remapped_argument(mark, "stream", "7"), std::nullopt);
@@ -97,7 +97,7 @@ TEST(RankRemap, NamesAndPlacesOfProcesses) {
   EXPECT_EQ(readers::remapped_process_name(mark, "python"), "rank 9: python");
   EXPECT_EQ(readers::remapped_process_name(mark, "/device:GPU:1 (host)"), "rank 9: /device:GPU:201 (host)");
   EXPECT_EQ(readers::remapped_process_name(mark, "/device:GPU:"), "rank 9: /device:GPU:");
-  // Host, devices, the rest; all before the next rank.
+  // Host, devices, the rest, before the next rank.
   const std::int64_t host = readers::remapped_sort_index(mark, 31'337);
   const std::int64_t unsaid = readers::remapped_sort_index(mark, std::nullopt);
   const std::int64_t first = readers::remapped_sort_index(mark, 5'000'000);
@@ -248,7 +248,7 @@ TEST_F(TraceMerge, OfDamagedFilesAllIsThereOrSaidToBeMissing) {
     try {
       merged = merge({first, second}, 1);
     } catch (const Error&) {
-      continue;  // not a trace, or a clock that cannot be aligned
+      continue;  // no trace, or a clock that cannot be aligned
     }
     ++merged_files;
     SCOPED_TRACE(text);
@@ -257,7 +257,7 @@ TEST_F(TraceMerge, OfDamagedFilesAllIsThereOrSaidToBeMissing) {
     auto expected = rows_of(read(first));
     std::ranges::copy(rows_of(read(second)), std::back_inserter(expected));
     std::ranges::sort(expected);
-    // An unneeded argument may make an event invalid JSON.
+    // Unneeded arguments may make an event invalid JSON.
     const auto rows = rows_of(trace);
     std::uint64_t left_out = 0;
     for (const MergedRank& rank : merged.ranks) left_out += rank.facts.problems.events_skipped;
@@ -337,9 +337,9 @@ TEST(RankInName, TakesNoProcessIdForARank) {
   EXPECT_EQ(rank_in_name("host_27702.1695835535.pt.trace.json.gz"), std::nullopt);
   EXPECT_EQ(rank_in_name("job/gpu-7_311.1732480000123456789.pt.trace.json"), std::nullopt);
   EXPECT_EQ(rank_in_name("node-1.rack-2.example.com_27702.1695835535123.pt.trace.json.gz"), std::nullopt);
-  EXPECT_EQ(rank_in_name("host_rank3.1695835535.pt.trace.json.gz"), 3);  // a worker_name set by the user
+  EXPECT_EQ(rank_in_name("host_rank3.1695835535.pt.trace.json.gz"), 3);  // a worker_name of the user
   EXPECT_EQ(rank_in_name("worker-7_27702.1695835535123.pt.trace.json"), std::nullopt);  // a host's name
-  EXPECT_EQ(rank_in_name("worker7.pt.trace.json"), 7);  // not the handler's name: no time
+  EXPECT_EQ(rank_in_name("worker7.pt.trace.json"), 7);  // not the handler's: no time
 }
 
 TraceFacts of(const char* source, std::optional<std::int64_t> rank = {}) {

@@ -21,7 +21,7 @@ inline std::filesystem::path format_path(const std::string& name) {
   return std::filesystem::path(HEADROOM_TEST_DATA) / "trace" / "formats" / name;
 }
 
-/// Returns the row of the only event with that name.
+/// Row of the only event of that name.
 inline std::size_t row_of(const Trace& trace, std::string_view name) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -41,7 +41,6 @@ inline EventRow event_of(const Trace& trace, std::string_view name) {
           trace.events.correlation[row]};
 }
 
-/// "process/thread" of an event.
 inline std::string place_of(const Trace& trace, std::string_view name) {
   const Thread& thread = trace.threads[trace.events.thread[row_of(trace, name)]];
   return thread.pid + "/" + thread.tid;

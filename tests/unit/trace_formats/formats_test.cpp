@@ -140,7 +140,6 @@ TEST(Lookalikes, AReportOfNsightSystemsSaysHowToExportIt) {
         refusal_of(name, "\x01\x02 something of its own"),
         AllOf(HasSubstr("Nsight Systems report"), HasSubstr("nsys export --type sqlite"), HasSubstr(name)));
   }
-  // Content has priority over the file name.
   EXPECT_EQ(refusal_of("trace.nsys-rep", R"({"traceEvents": []})"), "");
 }
 
@@ -178,7 +177,7 @@ TEST(Nsight, TablesBecomeTheColumnsOfATrace) {
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].id, 0);  // CUDA's number, not the machine's
   EXPECT_EQ(trace.devices[0].max_threads_per_multiprocessor, 2048);
-  EXPECT_EQ(trace.events_without_columns, 4U);  // a mark, and the names of process and stream
+  EXPECT_EQ(trace.events_without_columns, 4U);  // a mark, names of process and stream
 }
 
 TEST(Nsight, PackedOrFromMemoryItIsTheSame) {

@@ -26,7 +26,7 @@ TEST(MemorySnapshot, TheHistoryGivesThePeakAndWhatWasReserved) {
     const DeviceMemory& memory = history.devices[0];
     EXPECT_EQ(std::tuple(memory.device_type, memory.device, memory.allocations, memory.frees),
               std::tuple(1, 0, 4U, 2U));
-    // 2 MiB from before the history, then 6, 8 and 4 MiB, of which the first was freed before the last came.
+    // 2 MiB before the history, then 6, 8 and 4 MiB; the 6 were freed before the 4 came.
     EXPECT_EQ(std::tuple(memory.is_total_known, memory.peak_allocated_bytes, memory.peak_allocated_at_ns),
               std::tuple(true, 16 * kMiB, 1'700'000'000'000'002'000));
     EXPECT_EQ(memory.peak_reserved_bytes, 24 * kMiB);
@@ -50,7 +50,7 @@ constexpr const char* kLinear = "/venv/site-packages/torch/nn/modules/linear.py(
 TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
   for (const char* name : {"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"}) {
     const AnalysisResult result = run_analysis("memory", read(format_path(name)));
-    // Device 0: 6 and 8 MiB of one line, and the weights from before the history; device 1: blocks held.
+    // Device 0: 6 and 8 MiB of a line, and earlier weights; device 1: blocks held.
     ASSERT_EQ(row_count(result, "peak_stacks"), 3U);
     expect_row(result, "peak_stacks", 0,
                {{"line", "train.py(12): forward"},
@@ -85,7 +85,7 @@ TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
   const Trace trace = read(format_path("snapshot_protocol5.pickle"));
   const AnalysisResult result = run_analysis("memory", trace);
   ASSERT_EQ(row_count(result, "pools"), 2U);
-  // 6 and 4 MiB free between 2, 4 and (awaiting their free) 8 in use.
+  // 6 and 4 MiB free around 2, 4 and (awaiting their free) 8 in use.
   expect_row(result, "pools", 0,
              {{"segments", 2},
               {"reserved_bytes", 24 * kMiB},
@@ -170,7 +170,7 @@ struct SnapshotText {
     happens("alloc", address, bytes, line);
   }
   void free(std::int64_t address, std::int64_t bytes) {
-    happens("free_requested", address, bytes, 99);  // the stack of the free, not of the allocation
+    happens("free_requested", address, bytes, 99);  // not the allocation's stack
     happens("free_completed", address, bytes);
   }
   void holds(std::int64_t address, std::int64_t bytes, std::int64_t line = 0,
@@ -220,7 +220,7 @@ TEST(MemorySnapshot, BlocksFromBeforeTheHistoryCount) {
               {"peak_allocated_bytes", 10 * kMiB},
               {"unused_at_peak_bytes", 2 * kMiB}});
   EXPECT_EQ(integer(result, "pools", 0, "active_bytes"), 6 * kMiB);
-  // Time and place of their allocation are unknown; a free's stack does not count.
+  // Allocated at an unknown time and place; a free's stack does not count.
   ASSERT_EQ(row_count(result, "peak_stacks"), 1U);
   expect_row(result, "peak_stacks", 0, {{"line", "allocated before the file begins"}, {"bytes", 10 * kMiB}});
   ASSERT_EQ(row_count(result, "leaks"), 3U);

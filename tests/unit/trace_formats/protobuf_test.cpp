@@ -70,7 +70,7 @@ TEST(Perfetto, ASequencesNamesDefaultsAndClocksCount) {
   const Trace trace = read(format_path("rocprofv3.pftrace"));
   expect_sound(trace);
   EXPECT_EQ(trace.problems.count, 0U);
-  // 1000 us of the sequence's clock are 1 ms of the monotonic one, which is 5 ms of the boot time.
+  // 1000 us of the sequence's clock are 1 ms monotonic, 5 ms of boot time.
   const std::int64_t correlation = trace.events.correlation[row_of(trace, "hipLaunchKernel")];
   EXPECT_EQ(event_of(trace, "hipLaunchKernel"), EventRow(Category::kRuntime, 5'005'000, 3000, correlation));
   EXPECT_EQ(trace.threads[trace.events.thread[row_of(trace, "hipLaunchKernel")]].tid, "322");
@@ -113,10 +113,9 @@ TEST(Perfetto, ACutFileGivesWhatIsThereAndSaysWhereItEnds) {
   EXPECT_THAT(trace.problems.first.back().what, HasSubstr("ends inside a packet"));
   EXPECT_GT(trace.problems.first.back().offset, bytes.size() - 60);
   EXPECT_EQ(trace.gpu.size(), 2U);
-  EXPECT_EQ(trace.problems.events_skipped, 1U);  // the slice that was cut has no end
+  EXPECT_EQ(trace.problems.events_skipped, 1U);  // the cut slice has no end
 }
 
-/// The sequence's names came before the file begins.
 TEST(Perfetto, AnEventWhoseNamesAreLostIsSaid) {
   const std::string event = std::string("\x48\x01\x50\x01", 4);  // begin, name 1
   const std::string packet =

@@ -79,7 +79,6 @@ TEST(ExactLogits, EarlierTokensMatter) {
   EXPECT_THAT(logits(std::span(tokens).last(2)), Not(Pointwise(DoubleNear(1e-6), logits(tokens))));
 }
 
-/// With equal experts the choice does not matter.
 TEST(ExactLogits, SharesOfExpertsAddUpToOne) {
   const LlmWeights weights(small(3), 5, fresh_threads(1));
   for (std::size_t layer = 0; layer < 2; ++layer) {
@@ -163,14 +162,14 @@ TEST(ExactToken, BehindWhatIsKeptIsTheTokenOfTheWholeSequence) {
 }
 
 TEST(LlmConfig, CountsWhatGptFastCounts) {
-  // 32 layers of 4096 x 12288, 4096^2 and 3 x 4096 x 11008; the output of 32000 x 4096; 65 norms of 4096.
+  // 32 layers of 4096 x 12288, 4096^2 and 3 x 4096 x 11008; output 32000 x 4096; 65 norms of 4096.
   constexpr double kLlama = 32 * (4096.0 * 12288 + 4096.0 * 4096 + 3 * 4096.0 * 11008) + 32000 * 4096.0;
   EXPECT_EQ(llm_activated(llama2_7b("bf16")).parameters, kLlama);
   EXPECT_EQ(llm_activated(llama2_7b("bf16")).bytes, 2 * (kLlama + 65 * 4096));
-  // One byte per weight, a bf16 scale per row.
+  // A byte a weight, a bf16 scale a row.
   constexpr double kRows = 32 * (12288.0 + 4096 + 2 * 11008 + 4096) + 32000;
   EXPECT_EQ(llm_activated(llama2_7b("int8")).bytes, kLlama + 2 * (kRows + 65 * 4096));
-  // Two of eight experts, the gate of bf16: the A100's target is 175 tokens/s at 1130 GB/s.
+  // Two of eight experts, gate of bf16; target on the A100: 175 tokens/s at 1130 GB/s.
   EXPECT_NEAR(llm_activated(mixtral_8x7b("int8")).bytes, 1130e9 / 175, 0.02e9);
 }
 
@@ -277,7 +276,7 @@ TEST(LlmWeights, OfBlocksHaveMeanZeroAndTheVarianceOfTheOthers) {
 
 TEST(LlmTolerance, FollowsFromTheRoundings) {
   LlmConfig config = small_weights("bf16");
-  // 5 standard deviations of 2^-9 / sqrt(3), of 3 roundings for each of 2 x 2 + 1 additions.
+  // 5 standard deviations of 2^-9 / sqrt(3): 3 roundings for 2 x 2 + 1 additions.
   EXPECT_NEAR(llm_tolerance(config, false).relative, 5 * 0.001953125 / 1.7320508 * 3.8729833, 1e-6);
   EXPECT_NEAR(llm_tolerance(config, true).relative, 5 * 0.001953125 / 1.7320508 * 5, 1e-6);
 }

@@ -258,7 +258,7 @@ TEST_F(ModelFiles, QueriesKeysAndValuesOfSeveralTypesLieByThemselves) {
   }
   EXPECT_EQ(weights.layer(1).qkv.rows, 128U);
   EXPECT_EQ(weights.layer(1).keys.rows, 0U);
-  // Bytes read per token are those in the file, without the embedding; norms of bf16.
+  // As in the file, without the embedding; norms of bf16.
   double bytes = (5.0 * 64) * 2;
   for (const auto& [name, stored] : file.model.tensors) {
     if (stored.shape.size() == 2 && name != "token_embd.weight")
@@ -428,7 +428,7 @@ TEST_F(ModelFiles, OtherModelsAreRefused) {
               HasSubstr("not a JSON object"));
 }
 
-/// Figures computed by the formulas of transformers' modeling_rope_utils.py.
+/// By transformers' modeling_rope_utils.py.
 TEST(RotaryScaling, FactorsAreThoseOfTheModelsLibraries) {
   LlmConfig config;
   config.dim = 256;
@@ -514,7 +514,7 @@ TEST_F(ModelFiles, PathsThatHoldNoModelAreNamed) {
 }
 
 TEST(StoredTypes, NumbersAreThoseOfGgml) {
-  // Q4_K of scale 0.5, minimum 0.25: factors 1 to 8 and minima 8 to 15, the last with upper bits of 2 and 1.
+  // Q4_K, scale 0.5, minimum 0.25: factors 1 to 8, minima 8 to 15, the last with upper bits of 2 and 1.
   std::string block;
   append(block, std::uint16_t{0x3800});
   append(block, std::uint16_t{0x3400});
@@ -530,7 +530,7 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
   EXPECT_EQ(values[4 * 32 + 7], 0.5F * 5 * 7 - 0.25F * 12);
   EXPECT_EQ(values[7 * 32 + 16], 0.5F * (8 + 32) * 15 - 0.25F * (15 + 16));
 
-  // Q5_K: the same with the fifth bits of the second and the last part.
+  // Q5_K: fifth bits of the second and last part.
   block.insert(16, 32, static_cast<char>(0x82));
   dequantise(StoredType::kQ5Super, bytes_of(block).data(), values);
   EXPECT_EQ(values[5], 0.5F * 1 * 5 - 0.25F * 8);
@@ -538,7 +538,7 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
   EXPECT_EQ(values[4 * 32 + 7], 0.5F * 5 * 7 - 0.25F * 12);
   EXPECT_EQ(values[7 * 32 + 16], 0.5F * (8 + 32) * (16 + 15) - 0.25F * (15 + 16));
 
-  // Q6_K: lower halves 0..15, upper bits of all 2 (so that 0 stands for 32 - 32), scales 1..16 times 0.5.
+  // Q6_K: lower halves 0..15, upper bits 2 (0 stands for 32 - 32), scales 1..16 times 0.5.
   block.clear();
   for (std::size_t i = 0; i < 128; ++i) block += static_cast<char>(i % 16 | (15 - i % 16) << 4U);
   block.append(64, static_cast<char>(0xaa));
@@ -552,7 +552,7 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
   EXPECT_EQ(values[128 + 96 + 16 + 15], 0.5F * 16 * 0);
   EXPECT_EQ(values[128 + 96 + 16 + 1], 0.5F * 16 * 14);
 
-  // Q4_1, Q5_0 and Q5_1: halves i and 15 - i, fifth bits of the numbers 1 and 17, scale 0.5, minimum -2.
+  // Q4_1, Q5_0, Q5_1: halves i and 15 - i, fifth bits of numbers 1 and 17, scale 0.5, minimum -2.
   const std::string halves = [] {
     std::string text;
     for (std::size_t i = 0; i < 16; ++i) text += static_cast<char>(i | (15 - i) << 4U);
@@ -600,7 +600,7 @@ Numbers numbers_of(const Tensor& tensor) {
   return numbers;
 }
 
-/// Mixtral, or Qwen's with a shared expert and biases, by GGUF's names.
+/// Mixtral, or Qwen's with a shared expert and biases, GGUF's names.
 struct ExpertModel {
   Sizes sizes;
   bool is_qwen = false;
@@ -723,8 +723,8 @@ Numbers feed_forward(const double* gate, const double* up, const double* down, s
   return times(down, x.size(), inner);
 }
 
-/// Sources: transformers' modeling_mixtral.py (softmax over all experts; chosen shares normalised to sum 1)
-/// and modeling_qwen2_moe.py (not normalised; plus a shared expert times a sigmoid).
+/// transformers' modeling_mixtral.py (softmax over all experts; chosen shares scaled to sum 1) and
+/// modeling_qwen2_moe.py (not scaled; a shared expert times a sigmoid).
 Numbers experts(const ExpertModel& model, const std::string& layer, const Numbers& x) {
   const std::size_t hidden = model.sizes.hidden, each = hidden * model.sizes.dim;
   const Numbers scores = times(model.numbers(layer + "ffn_gate_inp.weight").data(), kExperts, x);
@@ -753,7 +753,7 @@ Numbers experts(const ExpertModel& model, const std::string& layer, const Number
   return y;
 }
 
-/// A single token attends only to itself, so attention returns its value.
+/// A single token attends only to itself: its value.
 Numbers logits_of(const ExpertModel& model, std::size_t token) {
   const std::size_t dim = model.sizes.dim, width = dim / model.sizes.heads;
   const Numbers embedding = model.numbers("token_embd.weight");
