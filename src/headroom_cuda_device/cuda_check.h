@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No <string>: it would add two seconds to each kernel file, as nvcc reads headers several times.
+// No <string>: it costs two seconds per kernel file, as nvcc reads headers several times.
 #pragma once
 
 #include <cuda_runtime_api.h>

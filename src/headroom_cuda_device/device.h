@@ -29,16 +29,16 @@ struct DriverInfo {
 
 DriverInfo query_driver();
 
-/// Returns the reason why a program built with CUDA `built_with` (13000) cannot run, with the remedy, or "".
+/// Why a program built with CUDA `built_with` (13000) cannot run, with the remedy; else "".
 std::string device_problem(const DriverInfo& driver, int built_with);
 
 /// Throws Error without a usable CUDA device.
 void require_device();
 
-/// Returns folders outside the loader's search: CUDA_HOME, CUDA_PATH, NVIDIA's default.
+/// Outside the loader's search: CUDA_HOME, CUDA_PATH, NVIDIA's default.
 std::vector<std::string> toolkit_roots();
 
-/// The GPU that cases run on: the first of CUDA_VISIBLE_DEVICES. All cases share one stream.
+/// The first of CUDA_VISIBLE_DEVICES. All cases share one stream.
 class Device {
  public:
   /// Throws Error without a device.
@@ -72,12 +72,11 @@ class Device {
   std::function<DeviceNoise()> watch_;
 };
 
-/// A failure after which every CUDA call of the process fails (illegal address, trap), for
-/// Registry::end_where_lost_with; else empty.
+/// A failure that ends CUDA for the process (illegal address, trap), for Registry::end_where_lost_with; else
+/// empty.
 std::string lost_context();
 
-/// Sets the L2 size, name and clocks of `state`. Call before making inputs: State::rotate depends on the L2
-/// size.
+/// Sets the L2 size, name and clocks of `state`. Call before making inputs: State::rotate needs the L2 size.
 std::shared_ptr<Device> device_of(State& state);
 
 /// Cases run on the first. Throws Error if CUDA does not answer.

@@ -20,16 +20,16 @@ constexpr std::size_t kMostLaunchesKept = std::size_t{1} << 15;
 
 /// Above this, the microsecond between host launches is negligible.
 constexpr double kLongNs = 200e3;
-/// More launches gain nothing and take longer to capture.
+/// More gain nothing and take longer to capture.
 constexpr std::size_t kMostLaunchesPerGraph = 256;
-/// The host blocks after a thousand or so launches and would wait for the time-out behind a closed gate.
+/// The host blocks after about a thousand launches, behind a closed gate until the time-out.
 constexpr std::uint64_t kBehindTheGate = 32;
 
 }  // namespace
 
 std::vector<GraphRuns> plan_sample(std::uint64_t iterations, std::size_t first_copy, std::size_t copies,
                                    std::size_t most) {
-  // A period: as many rounds of the copies as fit into a graph, or one round cut into graphs.
+  // Rounds of the copies that fit into a graph, or one round cut into graphs.
   const std::size_t period = copies <= most ? most / copies * copies : copies;
   const std::size_t blocks = (period + most - 1) / most;
   std::vector<GraphRuns> plan;

@@ -20,10 +20,10 @@
 
 namespace headroom::cuda {
 
-/// Enqueues one iteration on input copy `copy`. May be captured, so it must not allocate or synchronise.
+/// One iteration on input copy `copy`. May be captured: must not allocate or synchronise.
 using Launch = std::function<void(std::size_t copy, cudaStream_t stream)>;
 
-/// Launches on the input copies first_copy, first_copy + 1, ... modulo the number of copies.
+/// On input copies first_copy, first_copy + 1, ... modulo their number.
 struct GraphShape {
   std::size_t first_copy = 0;
   std::size_t launches = 0;
@@ -37,8 +37,8 @@ struct GraphRuns {
   bool operator==(const GraphRuns&) const = default;
 };
 
-/// Splits a sample into graphs of at most `most` launches. Full graphs start at fixed copies; shorter ones
-/// fill both ends. Requires copies > 0, most > 0, first_copy < copies.
+/// Splits a sample into graphs of at most `most` launches: full ones start at fixed copies, shorter ones fill
+/// both ends. Requires copies > 0, most > 0, first_copy < copies.
 std::vector<GraphRuns> plan_sample(std::uint64_t iterations, std::size_t first_copy, std::size_t copies,
                                    std::size_t most);
 
@@ -56,16 +56,16 @@ CapturedGraph capture(cudaStream_t stream, const std::function<void()>& launches
 /// Instantiates and uploads; ready when `stream` is done. Throws Error.
 GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream);
 
-/// Captured launches by shape. A kernel of a few microseconds takes the host longer to launch than the device
-/// to run; graphs of hundreds keep the device busy.
+/// By shape. A kernel of a few microseconds takes longer to launch than to run; graphs of hundreds keep the
+/// device busy.
 class LaunchGraphs {
  public:
-  /// `launch` and the stream must outlive this. `around_capture` wraps each capture, for allocators that must
+  /// `launch` and the stream must outlive this. `around_capture` wraps captures, for allocators that must
   /// know.
   LaunchGraphs(const Launch& launch, std::size_t copies, cudaStream_t stream, RunWrapper around_capture = {})
       : launch_(launch), copies_(copies), stream_(stream), around_capture_(std::move(around_capture)) {}
 
-  /// Captures missing graphs. Drops earlier ones when many are kept. Throws Error.
+  /// Drops earlier graphs when many are kept. Throws Error.
   void prepare(std::span<const GraphRuns> plan);
   void run(const GraphShape& shape);
 
@@ -84,19 +84,18 @@ class LaunchGraphs {
 /// kNone: for launches that depend on earlier ones or are graphs themselves.
 enum class Capture { kShort, kNone };
 
-/// Times iterations between two device events: short ones as graphs, long ones one by one. Rotates the input
-/// copies from call to call.
+/// Between two device events: short iterations as graphs, long ones one by one. Rotates the input copies from
+/// call to call.
 class LaunchTimer {
  public:
-  /// `device` and `launch` must outlive this. Launches some iterations to find out whether they are long.
+  /// `device` and `launch` must outlive this. Launches some iterations to see whether they are long.
   LaunchTimer(Device& device, const Launch& launch, std::size_t copies, RunWrapper around_capture = {},
               Capture capture = Capture::kShort);
   ~LaunchTimer();
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
 
-  /// Total device time in ns. A single iteration is launched directly, so that a tracer sees its kernels and
-  /// runtime calls.
+  /// Total device ns. A single iteration is launched directly: a tracer sees its kernels and runtime calls.
   double time(std::uint64_t iterations);
   bool launches_one_by_one() const { return is_long_; }
 
@@ -118,8 +117,7 @@ class LaunchTimer {
   bool is_long_ = false;
 };
 
-/// Measures `launch` until the case is released, rotating over state.copies(). Notes whether launches are
-/// captured.
+/// Until the case is released, rotating over state.copies(). Notes whether launches are captured.
 void measure_on_device(State& state, Device& device, const Launch& launch, RunWrapper around_capture = {},
                        Capture capture = Capture::kShort);
 

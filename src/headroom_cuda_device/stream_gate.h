@@ -5,8 +5,8 @@
 
 namespace headroom::cuda {
 
-/// Holds a stream until the host has enqueued work behind it, so that events exclude launch latency. nvbench:
-/// "blocking kernel".
+/// Holds a stream until the host has enqueued its work, so that events exclude launch latency (nvbench's
+/// "blocking kernel").
 class StreamGate {
  public:
   /// Throws Error.
@@ -15,11 +15,11 @@ class StreamGate {
   StreamGate(const StreamGate&) = delete;
   StreamGate& operator=(const StreamGate&) = delete;
 
-  /// Blocks later work of the stream until open(), at most 0.1 s. Does nothing after a time-out: launches are
-  /// synchronous then (CUDA_LAUNCH_BLOCKING, compute-sanitizer).
+  /// Blocks later work until open(), at most 0.1 s. Does nothing after a time-out: launches are then
+  /// synchronous (CUDA_LAUNCH_BLOCKING, compute-sanitizer).
   void close(cudaStream_t stream);
   void open();
-  /// Returns whether the gate opened by time-out. Call after the work behind it has ended.
+  /// Whether it opened by time-out. Call after the work behind it has ended.
   bool timed_out();
 
  private:

@@ -18,7 +18,7 @@
 
 namespace headroom::cuda {
 
-/// Copies from and to the host are complete on return.
+/// Copies are complete on return.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
@@ -50,15 +50,15 @@ class DeviceBuffer {
   void upload(const std::vector<T>& values, std::size_t offset = 0) {
     upload(std::span<const T>(values), offset);
   }
-  /// Copies `rows` rows of `row_bytes` bytes to rows `pitch` bytes apart. Throws Error if they do not fit.
+  /// To rows `pitch` bytes apart. Throws Error if they do not fit.
   void upload_rows(const std::byte* from, std::size_t rows, std::size_t row_bytes, std::size_t offset,
                    std::size_t pitch);
-  /// Copies from the start of the buffer. Throws Error if the buffer is smaller.
+  /// From the start. Throws Error if the buffer is smaller.
   template <typename T>
   void download(std::span<T> values) const {
     download_bytes(std::as_writable_bytes(values));
   }
-  /// Fills with 0xff: NaN in every floating-point type.
+  /// NaN in every floating-point type.
   void poison();
 
  private:
@@ -69,10 +69,10 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
-/// Copies of an input on the device, with the host's stride.
+/// An input on the device, with the host's stride.
 class DeviceCopies {
  public:
-  /// Skips the case if the device lacks memory.
+  /// Skips the case without enough memory.
   DeviceCopies(const State& state, const InputCopies& copies);
 
   const std::byte* copy(std::size_t index) const { return memory_.data() + index * stride_; }
@@ -85,7 +85,7 @@ class DeviceCopies {
   DeviceBuffer memory_;
 };
 
-/// Shared by all live cases of this runner with the same `name`, which must identify input and axes.
+/// Shared by this runner's live cases of the same `name`, which must identify input and axes.
 std::shared_ptr<const DeviceCopies> shared_copies(State& state, const std::string& name,
                                                   const InputCopies& copies);
 
@@ -96,11 +96,11 @@ DeviceBuffer uploaded(const State& state, const std::vector<T>& values) {
   return buffer;
 }
 
-/// Skips the case if `size` exceeds the kernels' type; `what` names it in the message.
+/// Skips the case if `size` exceeds the kernels' type; the message names it `what`.
 std::uint32_t device_size(const State& state, std::size_t size, const char* what);
 
-/// Poisons `y`, launches once on copy 0, and verifies the start of `y` (State::verify). `device`, `y` and
-/// what `launch` refers to must live until the measurement ends.
+/// Poisons `y`, launches once on copy 0, and verifies the start of `y` (State::verify). `device`, `y` and the
+/// referents of `launch` must outlive the measurement.
 template <typename T>
 void verify_on_device(State& state, Device& device, const Launch& launch, DeviceBuffer& y,
                       std::span<const double> expected, Tolerance tolerance) {
@@ -119,8 +119,7 @@ inline void require_start(const State& state, const Device& device, Start start)
   state.skip("early launches need compute capability 9.0 or newer");
 }
 
-/// Notes the plan's variant. Skips the case if the device does not support it or if another one was
-/// requested.
+/// Notes the variant. Skips the case if the device does not support it or another one was requested.
 template <typename Plan>
 const Plan& noted(State& state, const Device& device, const Plan& plan) {
   if (!state.variant().empty() && state.variant() != plan.name()) {

@@ -11,7 +11,7 @@
 #include "headroom/experiment/bf16.h"
 #endif
 
-/// All PTX is here; host twins let tests run the kernels without a device.
+/// All PTX; host twins let tests run the kernels without a device.
 
 namespace headroom::cuda {
 
@@ -34,8 +34,8 @@ __device__ inline float bf16_value(std::uint16_t bits) {
 
 #ifdef __CUDACC__
 
-/// For data that is read once and not written by any launch: does not allocate in L1. (L2::256B would cost a
-/// twentieth of an H200's bandwidth.)
+/// For data read once and not written by any launch: not kept in L1. (L2::256B costs a twentieth of an H200's
+/// bandwidth.)
 __device__ inline Vector load_once(const void* from) {
   Vector read;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -53,8 +53,8 @@ __device__ inline Vector load_common(const void* from) {
   return read;
 }
 
-/// Loads from L2 the writes of another block or the previous launch. Unlike a constant load, it stays behind
-/// a barrier or wait.
+/// Loads writes of another block or the previous launch from L2. Unlike constant loads, stays behind a
+/// barrier or wait.
 __device__ inline float load_written(const float* from) {
   return __ldcg(from);
 }
@@ -83,7 +83,7 @@ __device__ inline void load_written_words(const void* from, std::uint32_t (&word
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) words[i] = read.words[i];
 }
-/// Like load_written_vector, for data that is read once.
+/// For data that is read once.
 __device__ inline Vector load_written_once(const void* from) {
   Vector read;
   asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -268,7 +268,7 @@ __device__ inline float warp_sum(float value) {
   return value;
 }
 
-/// Sums kRows values (a power of two) over a warp; lane l gets row l / (32 / kRows). At most kRows + 4
+/// Lane l gets row l / (32 / kRows) of kRows (a power of two), summed over the warp, by at most kRows + 4
 /// exchanges instead of 5 kRows.
 template <int kRows>
 __device__ inline float warp_sums(float (&sums)[kRows], unsigned lane) {
@@ -319,14 +319,13 @@ __device__ inline void unpack(const std::uint32_t (&pairs)[kCount / 2], float (&
   }
 }
 
-/// Byte `kByte`, an int8 plus 128, as the low mantissa bits of 2^23: conversions have a fraction of the
-/// throughput.
+/// Byte `kByte`, an int8 plus 128, as the low mantissa bits of 2^23: conversions are several times slower.
 template <unsigned kByte>
 __device__ inline float int8_value(std::uint32_t raised) {
   return __uint_as_float(__byte_perm(raised, 0x4B000000U, 0x7650U + kByte)) - 8388736.0F;
 }
 
-/// Two sums shorten the chain of dependent additions.
+/// Two sums: a shorter chain of additions.
 __device__ inline void add_products(Int8Weights /*of*/, const Vector& weights, const float (&x)[16],
                                     float (&sums)[2]) {
 #pragma unroll
@@ -349,7 +348,7 @@ __device__ inline void add_products(Bf16Weights /*of*/, const Vector& weights, c
 
 // Rows at any alignment, as vectors of 16 bytes.
 
-/// 16 bytes from byte `shift` (0 to 15) of `low`, `high`. `shift` is constant over a row: no divergence.
+/// 16 bytes from byte `shift` (0 to 15) of `low`, `high`; the same for a whole row: no divergence.
 __device__ inline Vector joined(const Vector& low, const Vector& high, unsigned shift) {
   const std::uint32_t words[8] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
                                   high.words[0], high.words[1], high.words[2], high.words[3]};
@@ -384,9 +383,8 @@ __device__ inline Vector load_bytes(const std::byte* from, unsigned bytes) {
   return result;
 }
 
-/// Loads vector `index` of a row of `row_bytes` bytes, zero past its end. Reads nothing from `end` on, the
-/// end of an allocation that starts aligned to 16 bytes. kAligned: `row` and `row_bytes` are multiples of 16
-/// bytes.
+/// Vector `index` of a row of `row_bytes` bytes, zero past its end. Reads nothing from `end` on, the end of
+/// an allocation aligned to 16 bytes. kAligned: `row` and `row_bytes` are multiples of 16 bytes.
 template <bool kAligned>
 __device__ inline Vector row_vector(const std::byte* row, std::size_t row_bytes, unsigned index,
                                     const std::byte* end) {
@@ -415,8 +413,7 @@ __device__ inline void store_bf16(std::byte* to, const Vector& vector, unsigned 
   }
 }
 
-/// store_row_vector for unaligned rows: each lane takes the bytes missing to an aligned store from the lane
-/// before it.
+/// For unaligned rows: each lane takes from the lane before it the bytes missing to an aligned store.
 __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsigned index, unsigned vectors,
                                      const Vector& vector) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -441,8 +438,7 @@ __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsi
   if (lane == kWarp - 1 || index + 1 == vectors) store_bf16(to, vector, own, bytes);
 }
 
-/// Stores vector `index` of a row of `vectors`; nothing past the end. Every lane of a warp must call, with
-/// consecutive indices.
+/// Nothing past the end of a row of `vectors`. All lanes of a warp must call, with consecutive indices.
 template <bool kAligned>
 __device__ inline void store_row_vector(std::byte* row, std::size_t row_bytes, unsigned index,
                                         unsigned vectors, const Vector& vector) {

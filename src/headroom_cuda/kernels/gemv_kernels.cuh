@@ -32,14 +32,14 @@ inline __global__ void __launch_bounds__(256)
   }
 }
 
-// Rows of a matrix times x. Each block has an equal share of the rows; its teams of threads take batches in
-// turn. A thread keeps its columns of x in registers and loads the next batch while it multiplies the current
-// one. No barrier until all rows are done.
+// Rows times x. Each block has an equal share of rows; its teams of threads take batches in turn. A thread
+// keeps its columns of x in registers and loads a batch while it multiplies the last one. No barrier until
+// all rows are done.
 
 constexpr unsigned kGemvThreads = 512;  ///< per block, at most
 constexpr unsigned kPartials = 4096;    ///< sums of a block: one for each row and warp of its team
 
-/// Vectors of a batch that alone keeps enough bytes in flight; two of these do not fit the registers.
+/// Alone keeps enough bytes in flight; two do not fit the registers.
 constexpr int kLargeBatch = 8;
 
 /// This thread's place in its team of `threads`, a power of two from 32 to blockDim.x.
@@ -119,9 +119,9 @@ struct Batch {
   }
 };
 
-/// Multiplies rows [first, last) with the columns that a team holds at once, from vector `tile` on. Adds the
-/// sums of each warp to `partials` (stores if `tile` is 0). Calls `x.prepare()` in every thread once the
-/// first loads are in flight.
+/// Multiplies rows [first, last) with the columns that a team holds, from vector `tile` on. Adds each warp's
+/// sums to `partials` (stores if `tile` is 0). Calls `x.prepare()` in every thread once the first loads are
+/// in flight.
 template <typename Weights, int kVectors, int kRows, bool kAligned, typename X>
 __device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& team, unsigned first,
                               unsigned last, unsigned tile, X& x, float (&partials)[kPartials]) {
@@ -154,7 +154,7 @@ __device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& 
   while (row < last) {
     take(current, next);
     if constexpr (kVectors * kRows < kLargeBatch) {
-      // Alternates: copying one batch into the other would wait for its loads.
+      // Alternates: a copy of a batch would wait for its loads.
       if (row >= last) break;
       take(next, current);
     } else {
@@ -188,7 +188,7 @@ __device__ void multiply_rows(const GemvMatrix& of, unsigned team_threads, X& x,
   results.finish();
 }
 
-/// x of bf16, possibly written by the previous launch.
+/// The previous launch may write it.
 struct PlainX {
   const std::uint16_t* values;
   unsigned count;
@@ -231,7 +231,7 @@ __global__ void __launch_bounds__(kGemvThreads, 1) gemv_kernel(GemvProblem probl
   multiply_rows<Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);
 }
 
-// Moments are merged by Welford (1962) for single values and Chan, Golub and LeVeque (1979) for parts.
+// Moments merge by Welford (1962) for values, Chan, Golub and LeVeque (1979) for parts.
 
 __device__ inline void add(Moments& to, float value) {
   to.count += 1;
@@ -240,7 +240,7 @@ __device__ inline void add(Moments& to, float value) {
   to.squares = fmaf(difference, value - to.mean, to.squares);
 }
 
-/// Merges the moments of all threads; every thread gets the result. Ends with a barrier.
+/// Over all threads, which all get the result. Ends with a barrier.
 __device__ inline Moments merged_over_block(const Moments& own) {
   __shared__ float counts[kMostWarps], means[kMostWarps], squares[kMostWarps];
   Moments whole;
@@ -268,8 +268,8 @@ __device__ inline Moments moments_of_launch(const UnnormedVector& vector) {
   return merged_over_block(own);
 }
 
-// Linear layers fused with the LayerNorms around them: each block leaves the moments of its outputs, and
-// every block of the next launch merges them.
+// Linear layers fused with the LayerNorms around them: blocks leave moments of their outputs, and every block
+// of the next launch merges them.
 
 struct NormedX {
   const UnnormedVector& vector;
@@ -296,7 +296,7 @@ struct NormedX {
                   bf16_value(parameters.beta[element]));
   }
 
-  /// Returns eight values from `element` on, a multiple of 8.
+  /// From `element` on, a multiple of 8.
   __device__ Vector eight(unsigned element) const {
     const Vector of_gamma = load_common(parameters.gamma + element);
     const Vector of_beta = load_common(parameters.beta + element);
@@ -333,7 +333,7 @@ struct NormedX {
   }
 };
 
-/// Adds the bias and collects the moments for the next LayerNorm.
+/// Collects the moments for the next LayerNorm.
 struct UnnormedResults {
   const std::uint16_t* bias;
   UnnormedVector result;
@@ -359,8 +359,8 @@ __global__ void __launch_bounds__(kGemvThreads, 1)
   multiply_rows<Bf16Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);
 }
 
-/// Returns true in the last block to arrive, for which all writes of the others are visible. Resets
-/// `finished` for the next launch.
+/// True in the last block to arrive, which sees all writes of the others. Resets `finished` for the next
+/// launch.
 __device__ inline bool is_last_block(std::uint32_t* finished) {
   __shared__ bool last;
   __threadfence();

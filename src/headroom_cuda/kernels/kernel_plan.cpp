@@ -22,7 +22,7 @@ struct GemvChoice {
   Start start = Start::kAfterPrevious;
 };
 
-/// Small blocks suit large matrices: only the forms with the most loads in flight.
+/// Small blocks, for large matrices, only with the most loads in flight.
 const std::vector<GemvChoice>& gemv_choices() {
   static const std::vector<GemvChoice> all = [] {
     std::vector<GemvChoice> made;
@@ -60,7 +60,7 @@ unsigned team_threads(std::size_t row_bytes, GemvForm form, unsigned of_block) {
   return std::max(kWarp, std::bit_ceil(static_cast<unsigned>(wanted)));
 }
 
-/// Returns the form with the most loads in flight that leaves two batches per team.
+/// Most loads in flight with two batches per team.
 GemvChoice fitting(std::size_t outputs, std::size_t row_bytes, unsigned processors) {
   const std::size_t in_block =
       row_bytes / (kVectorBytes * kLarge);  // vectors of a thread if the whole block shares a row
@@ -94,7 +94,7 @@ struct NormChoice {
   Start start = Start::kAfterPrevious;
 };
 
-/// Unaligned rows use loads for unwritten memory and cannot start early.
+/// Unaligned rows load unwritten memory only: no early start.
 const std::vector<NormChoice>& norm_choices() {
   static const std::vector<NormChoice> all = [] {
     std::vector<NormChoice> made;
@@ -123,7 +123,7 @@ std::vector<std::string> names_of(const std::vector<Choice>& choices) {
   return names;
 }
 
-/// Returns the form with the most vectors in flight that holds the row.
+/// Most vectors in flight that hold the row.
 NormForm fitting(std::size_t columns) {
   const bool aligned = columns % kLength == 0;
   if (aligned && holds(kNormForms[2], columns)) return kNormForms[2];

@@ -10,16 +10,15 @@
 
 namespace headroom::cuda {
 
-/// After the previous launch in the stream, or as soon as its blocks fit (programmatic dependent launch,
-/// compute capability 9.0 and later). An early kernel loads only unwritten memory until the previous one has
-/// ended.
+/// After the previous launch of the stream, or once its blocks fit (programmatic dependent launch, compute
+/// capability 9.0 and later). An early kernel loads only unwritten memory until the previous one has ended.
 enum class Start { kAfterPrevious, kEarly };
 
 inline constexpr const char* kEarlySuffix = ", early";
 
 // Problems of the gemv kernels: device pointers, aligned to 16 bytes.
 
-/// One matrix [rows, columns] of a stack, or two as one with twice the rows.
+/// A matrix [rows, columns] of a stack, or two as one of twice the rows.
 struct GemvMatrix {
   const std::byte* weights = nullptr;    ///< the stack, int8 or bf16
   const std::byte* end = nullptr;        ///< end of the readable memory
@@ -34,7 +33,7 @@ struct GemvProblem {
   std::uint16_t* y = nullptr;        ///< [outputs] of bf16
 };
 
-/// Moments of a part of a vector; `squares` are about the mean.
+/// Of a part of a vector; `squares` are about the mean.
 struct alignas(16) Moments {
   float count = 0, mean = 0, squares = 0;
 };
@@ -74,7 +73,7 @@ struct NormedLinearProblem {
   std::uint16_t* y = nullptr;         ///< [outputs] of bf16
 };
 
-/// In flight per thread: vectors of 16 bytes per row, times rows.
+/// In flight per thread: vectors of 16 bytes a row, times rows.
 struct GemvForm {
   int vectors = 1;
   int rows = 1;
@@ -86,8 +85,8 @@ inline constexpr GemvForm kUnalignedForm{1, 2};
 /// For the chain of linear layers.
 inline constexpr GemvForm kLinearForm{4, 2};
 
-/// Large blocks fill the device once. Small blocks, four times as many as run at once, balance better, but
-/// start with empty pipelines.
+/// Large blocks fill the device once. Small ones, four times as many as run at once, balance better but start
+/// with empty pipelines.
 enum class GemvBlocks : unsigned { kLarge = 512, kSmall = 256 };
 
 struct GemvPlan {
@@ -105,8 +104,8 @@ struct GemvPlan {
 std::string name_of(GemvForm form);
 std::vector<std::string> gemv_variants();
 
-/// `row_bytes` of `outputs` rows on `processors` multiprocessors. An empty `variant` chooses by size. Throws
-/// Error for an unknown name.
+/// For `outputs` rows of `row_bytes` on `processors` multiprocessors. An empty `variant` chooses by size.
+/// Throws Error for an unknown name.
 GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors, std::string_view variant);
 GemvPlan linear_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors);
 
@@ -145,13 +144,13 @@ struct NormPlan {
 
 std::vector<std::string> norm_variants();
 
-/// For rows of bf16 on `processors` multiprocessors. An empty `variant` chooses by size; if the variant
-/// cannot hold such rows, the plan has another name. Throws Error for an unknown name.
+/// For bf16 on `processors` multiprocessors. An empty `variant` chooses by size; one that cannot hold such
+/// rows gives a plan of another name. Throws Error for an unknown name.
 NormPlan norm_plan(std::size_t rows, std::size_t columns, unsigned processors, std::string_view variant);
 
 // Problems of the decoder kernels: device pointers, aligned to 16 bytes.
 
-/// Consecutive matrices [rows, columns]. A row must be a multiple of 16 bytes, the number of rows even.
+/// Consecutive matrices [rows, columns]; a row is a multiple of 16 bytes, the number of rows even.
 struct StreamedMatrix {
   const std::byte* weights = nullptr;     ///< int8 or bf16
   const std::uint16_t* scales = nullptr;  ///< bf16, one for each row of each matrix; null: 1
@@ -160,14 +159,14 @@ struct StreamedMatrix {
   std::uint32_t slots = 1;                ///< matrices to multiply with
 };
 
-/// Residual stream before its RMSNorm, whose factor is applied after the product.
+/// Before its RMSNorm, whose factor is applied after the product.
 struct NormedStream {
   const float* x = nullptr;               ///< [columns]
   const std::uint16_t* weight = nullptr;  ///< [columns] of bf16
   float epsilon = 0;
 };
 
-/// Attention of one token over all positions up to its own.
+/// One token over all positions up to its own.
 struct AttentionProblem {
   const float* qkv = nullptr;  ///< queries, keys and values of the token, not yet rotated
   const float* cosines = nullptr;
@@ -183,7 +182,7 @@ struct AttentionProblem {
 
 constexpr unsigned kMaxExperts = 64;
 
-/// Routes a token to the experts with the highest W RMSNorm(x); shares are the softmax over those.
+/// To the experts with the highest W RMSNorm(x); shares are the softmax over those.
 struct RouteProblem {
   const std::uint16_t* gate = nullptr;  ///< [experts, columns] of bf16
   NormedStream x;
@@ -215,8 +214,8 @@ struct SampleProblem {
 constexpr unsigned kStreamedThreads = 512;  ///< per block, at most
 constexpr unsigned kStreamGroup = 8;        ///< rows that a warp streams together
 constexpr unsigned kStreamUnit = 128;       ///< bytes of each row at a time
-/// Units in flight of a warp, 32 bytes a lane: for newer devices, for older ones, and few enough that blocks
-/// of two launches share a multiprocessor.
+/// Units in flight of a warp, 32 bytes a lane: for newer devices, older ones, and so few that blocks of two
+/// launches share a multiprocessor.
 constexpr unsigned kDeepStream = 11, kMiddleStream = 8, kShallowStream = 5;
 constexpr unsigned kStreamDepths[] = {kDeepStream, kMiddleStream, kShallowStream};
 
@@ -227,7 +226,7 @@ struct StreamPlan {
   unsigned teams = 1;        ///< per block
   unsigned depth = kDeepStream;
   Start start = Start::kAfterPrevious;
-  bool late = false;  ///< lets the next launch start once the last loads are in flight
+  bool late = false;  ///< the next launch starts once the last loads are in flight
   unsigned processors = 1;
 
   unsigned blocks() const { return processors * blocks_each; }

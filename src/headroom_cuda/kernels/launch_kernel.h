@@ -11,11 +11,11 @@ namespace headroom::cuda {
 struct LaunchShape {
   unsigned blocks, threads;
   std::size_t shared_bytes = 0;  ///< per block, in addition to static shared memory
-  /// Prefers shared memory over L1; the same preference in consecutive launches avoids reconfiguration.
+  /// Over L1; a change between launches costs a reconfiguration.
   bool most_shared = false;
 };
 
-/// Launches without waiting; `name` appears in errors. With Start::kEarly the kernel must call
+/// Does not wait; `name` appears in errors. With Start::kEarly the kernel must call
 /// wait_for_previous_launch() before it touches data of the previous launch. Throws Error if the device
 /// refuses.
 template <typename... Parameters>

@@ -11,13 +11,13 @@
 
 namespace headroom::cuda {
 
-// All launches return without waiting, and throw Error if the device refuses.
+// Launches return without waiting, and throw Error if the device refuses.
 
-/// Converts weights for libraries that cannot multiply int8 with bf16.
+/// For libraries that cannot multiply int8 with bf16.
 void launch_convert(const std::int8_t* from, std::uint16_t* to, std::size_t count, unsigned processors,
                     cudaStream_t stream);
 
-/// Launches gemv or gather_gemv. `dtype` (of the weights): "int8" or "bf16".
+/// gemv or gather_gemv. `dtype` (of the weights): "int8" or "bf16".
 void launch_gemv(const GemvProblem& problem, std::string_view dtype, const GemvPlan& plan,
                  cudaStream_t stream);
 
@@ -42,10 +42,10 @@ void launch_gated_rows(const StreamedMatrix& matrix, const char* dtype, const No
 void launch_added_rows(const StreamedMatrix& matrix, const char* dtype, const std::uint16_t* x, float* to,
                        const float* share, const StreamPlan& plan, cudaStream_t stream);
 
-/// Makes the next token of the sequence the current one.
+/// The next token becomes the current one.
 void launch_embed(const TokenSequence& sequence, const std::uint16_t* embedding, float* x, unsigned columns,
                   Start start, cudaStream_t stream);
-/// Returns whether heads of this size have a kernel (64, 128, 256).
+/// 64, 128 and 256 have a kernel.
 bool has_attention(std::size_t head_dim);
 void launch_attention(const AttentionProblem& problem, std::size_t head_dim, Start start,
                       cudaStream_t stream);

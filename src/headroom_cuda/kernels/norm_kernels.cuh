@@ -4,8 +4,8 @@
 #include "headroom_cuda/kernels/device_ops.cuh"
 #include "headroom_cuda/kernels/kernel_plan.h"
 
-/// LayerNorm of bf16 rows. A block holds a row in registers, with its gamma and beta, and loads the next row
-/// while it sums this one.
+/// LayerNorm of bf16 rows. A block holds a row, gamma and beta in registers, and loads the next row while it
+/// sums this one.
 
 namespace headroom::cuda {
 
@@ -91,8 +91,8 @@ struct NormRow {
   }
 };
 
-/// Statistics of a row held by a block. Merges warps by Chan, Golub and LeVeque (1979), which avoids
-/// cancellation; one barrier a row.
+/// Of a row held by a block. Merges warps by Chan, Golub and LeVeque (1979), without cancellation; one
+/// barrier a row.
 class BlockStatistics {
  public:
   __device__ BlockStatistics(unsigned count_of_thread, float columns, float epsilon)
@@ -111,7 +111,7 @@ class BlockStatistics {
     return {mean, reciprocal_root(squares / columns_ + epsilon_)};
   }
   __device__ RowStatistics merged(float mean, float squares) {
-    // Double-buffered: a warp may write the next row while another still reads this one.
+    // Double-buffered: another warp may still read the last row.
     __shared__ float counts[2][kMostWarps], means[2][kMostWarps], sums[2][kMostWarps];
     const unsigned warp = threadIdx.x / kWarp;
     const unsigned lane = threadIdx.x % kWarp;
@@ -147,7 +147,7 @@ __device__ inline Vector normed(const Vector& values, const RowStatistics& row,
   return result;
 }
 
-/// Loads `length` parameters from `element` on, a multiple of 8; the rest is zero.
+/// From `element` on, a multiple of 8; zero after `length`.
 __device__ inline void load_parameters(const float* from, unsigned element, unsigned length,
                                        float (&values)[kNormLength]) {
   if (length == kNormLength) {
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
   const NormColumns<kVectors> columns(problem, 0);
   float gamma[kVectors][kNormLength], beta[kVectors][kNormLength];
   NormRow<kVectors, kAligned> current, next;
-  // Unaligned loads need registers that gamma and beta would occupy.
+  // Unaligned loads need the registers of gamma and beta.
   if constexpr (!kAligned) {
     wait_for_previous_launch();
     current.load(problem, columns, blockIdx.x);
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
     }
     row += gridDim.x;
   };
-  // Alternates: copying one row into the other would wait for its loads.
+  // Alternates: a copy of a row would wait for its loads.
   while (row < problem.rows) {
     take(current, next);
     if (row >= problem.rows) break;
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
   }
 }
 
-/// For rows that exceed the registers of a block: read once from memory, twice from L2.
+/// Rows that exceed a block's registers: read once from memory, twice from L2.
 template <bool kAligned>
 __global__ void __launch_bounds__(kLongNormForm.threads, kLongNormForm.blocks)
     long_norm_kernel(NormProblem problem) {

@@ -4,11 +4,10 @@
 #include "headroom_cuda/kernels/device_ops.cuh"
 #include "headroom_cuda/kernels/kernel_plan.h"
 
-/// Rows of matrices times a vector, for consecutive launches of a few microseconds. Each block has an equal
-/// share of the rows, in groups of 8 that teams of warps take in turn, 128 bytes of each row at a time.
-/// Tensor cores multiply int8, converted to f16, with x of f16, and bf16 with x of bf16; sums are f32. Each
-/// thread fills its part of a ring in shared memory before the previous launch has ended. No barrier until
-/// all rows are done.
+/// Rows times a vector, for consecutive launches of a few microseconds. Each block has an equal share of
+/// rows, in groups of 8 that teams of warps take in turn, 128 bytes of each row at a time. Tensor cores
+/// multiply int8, as f16, with x of f16, and bf16 with x of bf16; sums are f32. Each thread fills its part of
+/// a ring in shared memory before the previous launch has ended. No barrier until all rows are done.
 
 namespace headroom::cuda {
 
@@ -29,7 +28,7 @@ struct SharedX {
 
   __device__ SharedX(void* memory, unsigned columns)
       : vectors(static_cast<Vector*>(memory)), of_plane(columns / kLength<Weights>) {}
-  /// Stores eight values from `element` on, a multiple of 8.
+  /// From `element` on, a multiple of 8.
   __device__ void put(unsigned element, const float (&values)[8]) const {
     Vector pairs;
 #pragma unroll
@@ -47,9 +46,8 @@ struct SharedX {
   }
 };
 
-/// Adds the products of two vectors of a row with x. The first vector is row g of the tile, the second row g
-/// + 8; their x are columns 0 and 1 of the other operand, so both sums end in one lane; other columns are
-/// ignored. The order of columns is free as long as x uses the same.
+/// Multiplies two vectors with x: row g of the tile, and row g + 8; their x are columns 0 and 1 of the other
+/// operand, so both sums end in one lane; other columns are ignored. Any order of columns that x shares.
 __device__ inline void multiply_unit(Int8Weights /*of*/, const Vector (&of_row)[2],
                                      const std::uint32_t (&x)[8], float (&tiles)[2][4]) {
 #pragma unroll
@@ -70,8 +68,7 @@ __device__ inline void multiply_unit(Bf16Weights /*of*/, const Vector (&of_row)[
   }
 }
 
-/// A warp's units, kDepth of them in flight: 128 bytes of each row of a group from left to right, then the
-/// next group.
+/// kDepth in flight: 128 bytes of each row of a group from left to right, then the next group.
 template <typename Weights, int kDepth>
 struct StreamUnits {
   const StreamedMatrix& matrix;
@@ -102,7 +99,7 @@ struct StreamUnits {
   }
 
   __device__ unsigned share_of(unsigned block) const {
-    // 32 bits suffice for 2^24 rows; a 64-bit division would delay the first load.
+    // A 64-bit division would delay the first load; 32 bits suffice for 2^24 rows.
     return kStreamGroup * (matrix.rows / kStreamGroup * matrix.slots * block / gridDim.x);
   }
   __device__ unsigned first_group() const { return begin + team * kStreamGroup; }

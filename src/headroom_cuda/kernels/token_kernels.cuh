@@ -9,7 +9,7 @@
 namespace headroom::cuda {
 
 constexpr unsigned kTokenThreads = 256;      ///< per block, unless stated otherwise
-constexpr unsigned kAttentionThreads = 512;  ///< many: the latency of the first positions counts
+constexpr unsigned kAttentionThreads = 512;  ///< hides the latency of the first positions
 
 /// One block.
 inline __global__ void __launch_bounds__(kTokenThreads)
@@ -55,14 +55,14 @@ __device__ inline void rotate(const std::uint32_t (&cosines)[kPerLane / 2],
   }
 }
 
-/// Attention over some positions: largest score, sum of exp(score - most), and that sum weighted with one
-/// element of the values.
+/// Over some positions: largest score, sum of exp(score - most), and that sum weighted with one element of
+/// the values.
 struct HeadPart {
   float most = -INFINITY, sum = 0, value = 0;
 };
 
-/// Merges `count` parts. `read(part, i)` returns element i of the part's values, then most (i = kWidth) and
-/// sum (kWidth + 1).
+/// `count` parts. `read(part, i)` returns element i of the values, then most (i = kWidth) and sum (kWidth +
+/// 1).
 template <unsigned kWidth, typename Read>
 __device__ inline HeadPart merged_parts(unsigned count, unsigned element, const Read& read) {
   HeadPart all;
@@ -78,7 +78,7 @@ __device__ inline HeadPart merged_parts(unsigned count, unsigned element, const 
   return all;
 }
 
-/// Merges the warps of a block, one thread per element. A head's last block to arrive merges its blocks and
+/// Merges the warps of a block, one thread per element; a head's last block to arrive merges its blocks and
 /// writes y.
 template <int kPerLane>
 __device__ inline void finish_head(const AttentionProblem& of, float most, float sum,
@@ -89,7 +89,7 @@ __device__ inline void finish_head(const AttentionProblem& of, float most, float
   __shared__ bool last;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const unsigned head = blockIdx.x / of.splits, split = blockIdx.x % of.splits;
-  // Element lane * kPerLane + i goes to i * kWarp + lane: no bank conflicts.
+  // Avoids bank conflicts.
 #pragma unroll
   for (unsigned i = 0; i < kPerLane; ++i) of_warps[warp][i * kWarp + lane] = values[i];
   if (lane == 0) {
@@ -133,9 +133,9 @@ __device__ inline void finish_head(const AttentionProblem& of, float most, float
   *y = bf16_bits(all.value / all.sum);
 }
 
-/// softmax(q K^T / sqrt(head_dim)) V of a token; rotates, rounds and stores its key and value. Each head has
-/// kPerLane * 32 values and `splits` blocks, whose warps take kAtOnce positions in turn. The register limit
-/// lets a block load the cache while a streaming block still occupies the multiprocessor.
+/// softmax(q K^T / sqrt(head_dim)) V of a token; rotates, rounds and stores its key and value. A head has
+/// kPerLane * 32 values and `splits` blocks, whose warps take kAtOnce positions in turn. With few registers,
+/// a block loads the cache while a streaming block still occupies the multiprocessor.
 template <int kPerLane>
 __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionProblem of) {
   constexpr unsigned kWidth = kPerLane * kWarp, kPairs = kPerLane / 2, kAtOnce = 8;
@@ -157,15 +157,14 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
       load_written_words(of.values + place + std::size_t{at} * kWidth, values[i]);
     }
   };
-  // Cached keys and values come from earlier passes: no wait. Loads past the position, unknown here, are
-  // ignored later.
+  // Written by earlier passes: no wait. Loads past the position, unknown here, are ignored later.
   load_kept(first, of.positions);
   std::uint32_t cosines[kPairs], sines[kPairs];
   const auto load_turn = [&](unsigned at) {
     load_written_words(of.cosines + (std::size_t{at} * kWarp + lane) * kPairs, cosines);
     load_written_words(of.sines + (std::size_t{at} * kWarp + lane) * kPairs, sines);
   };
-  // Visible early except in the first layers, which hides the latency of the rotation loads.
+  // Visible early except in the first layers: hides the rotation's loads.
   const unsigned read_early = load_written(of.position);
   const unsigned guess = read_early < of.positions ? read_early : 0;
   load_turn(guess);
@@ -185,7 +184,7 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
     own_keys[j] = bf16_pair(key[2 * j], key[2 * j + 1]);
     own_values[j] = bf16_pair(value[2 * j], value[2 * j + 1]);
   }
-  // Heads that share keys and values all compute them; one warp stores them.
+  // Heads that share keys and values compute them; one warp stores.
   if (head % sharing == 0 && position % apart == first) {
     const std::size_t at = place + std::size_t{position} * kWidth;
 #pragma unroll
@@ -294,7 +293,7 @@ inline __global__ void __launch_bounds__(kTokenThreads) route_kernel(RouteProble
 constexpr unsigned kSampleThreads = 1024;
 constexpr unsigned kKeptLogits = 32;  ///< of a thread, in registers
 
-/// Orders like the logits; 0 for NaN, which is never drawn.
+/// In the order of the logits; 0 for NaN, never drawn.
 __device__ inline std::uint32_t key_of(float logit) {
   if (logit != logit) return 0;
   const std::uint32_t bits = __float_as_uint(logit);
@@ -331,8 +330,8 @@ struct Drawn {
   }
 };
 
-/// One block. Finds the k-th largest key bit by bit, then draws the key with the largest logit / temperature
-/// plus Gumbel noise, which samples the softmax (Gumbel, 1954).
+/// One block. Finds the k-th largest key bit by bit, then the largest logit / temperature plus Gumbel noise,
+/// a sample of the softmax (Gumbel, 1954).
 inline __global__ void __launch_bounds__(kSampleThreads) sample_kernel(SampleProblem of) {
   __shared__ float counts[2][kMostWarps];
   __shared__ float values[kMostWarps];

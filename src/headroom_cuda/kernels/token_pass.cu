@@ -21,7 +21,7 @@ struct RowsKernels {
   Kernel int8[std::size(kStreamDepths)], bf16[std::size(kStreamDepths)];
 };
 
-/// Returns a shape with the shared-memory preference of all kernels of a pass, which avoids reconfiguration.
+/// One preference for all kernels of a pass avoids reconfiguration.
 LaunchShape pass_shape(unsigned blocks, unsigned threads, std::size_t shared_bytes = 0) {
   return {blocks, threads, shared_bytes, true};
 }

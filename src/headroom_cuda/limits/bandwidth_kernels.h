@@ -9,8 +9,7 @@
 
 namespace headroom::cuda {
 
-/// How blocks traverse memory: `passes` passes over `vectors` vectors of 16 bytes. A team of blocks shares a
-/// pass.
+/// `passes` passes over `vectors` vectors of 16 bytes. A team of blocks shares a pass.
 struct Walk {
   std::size_t vectors = 0;  ///< in one pass
   std::size_t stride = 0;   ///< from the start of one pass to the next; 0: the same memory
@@ -22,14 +21,13 @@ struct Walk {
 };
 
 constexpr unsigned kWalkThreads = 256;
-/// In flight per thread: with 4 to 8 blocks, 128 KiB per multiprocessor, about HBM bandwidth times latency.
+/// With 4 to 8 blocks 128 KiB per multiprocessor, about HBM bandwidth times latency.
 constexpr unsigned kVectorsInFlight = 8;
 /// Copies are fastest in small tiles.
 constexpr unsigned kCopyTileThreads = 128, kCopyTileVectors = 2, kCopyTileTurns = 2;
 
-/// "linear": `resident` blocks, neighbouring blocks on neighbouring vectors. "blocked": each block on its own
-/// range. "tiles": a block for each 32 KiB; "copy_tiles": for each 8 KiB. `vectors`, `passes` and `resident`
-/// must be positive.
+/// "linear": `resident` blocks, neighbours on neighbouring vectors. "blocked": each block on its own range.
+/// "tiles": a block per 32 KiB; "copy_tiles": per 8 KiB. `vectors`, `passes` and `resident` must be positive.
 Walk walk_of(std::string_view pattern, std::size_t vectors, std::size_t stride, std::size_t passes,
              unsigned resident);
 
@@ -45,13 +43,13 @@ std::uint32_t sum_of_words(std::size_t first, std::size_t count);
 
 void fill_words(std::uint32_t* to, std::size_t count, cudaStream_t stream);
 
-/// sums[w]: sum modulo 2^32 of the words that warp w read (warps_of(walk) sums).
+/// sums[w]: of the words that warp w read, modulo 2^32 (warps_of(walk) sums).
 void read_walk(const std::byte* from, const Walk& walk, std::uint32_t* sums, cudaStream_t stream);
 constexpr std::size_t warps_of(const Walk& walk) {
   return std::size_t{walk.blocks} * (walk.threads / 32);
 }
 
-/// `evict_first` marks the lines for early eviction from L2.
+/// `evict_first`: from L2.
 void write_walk(std::byte* to, const Walk& walk, std::uint32_t value, bool evict_first, cudaStream_t stream);
 
 void copy_walk(const std::byte* from, std::byte* to, const Walk& walk, bool evict_first, cudaStream_t stream);

@@ -18,8 +18,7 @@
 namespace headroom::cuda {
 namespace {
 
-/// Memory and passes of a bandwidth limit. Several passes per iteration amortise launch and tail. Cold:
-/// copies that together exceed twice the L2.
+/// Several passes per iteration amortise launch and tail. Cold: copies that together exceed twice the L2.
 struct LimitPlan {
   std::size_t bytes = 0;   ///< of one pass: whole units, at most the requested size
   std::size_t stride = 0;  ///< from the start of one pass to the next; 0 when hot
@@ -39,7 +38,7 @@ std::size_t rounded_up_quotient(std::size_t value, std::size_t divisor) {
 
 /// About 100 µs: a kernel starts and ends within 2 to 3 µs.
 constexpr std::size_t kBytesPerIteration = std::size_t{512} << 20;
-/// Working sets of similar size share memory of this granularity.
+/// Working sets of similar size share memory.
 constexpr std::size_t kArenaUnit = std::size_t{256} << 20;
 
 std::shared_ptr<DeviceBuffer> arena(State& state, std::size_t bytes) {
@@ -48,8 +47,8 @@ std::shared_ptr<DeviceBuffer> arena(State& state, std::size_t bytes) {
                                     [&] { return std::make_shared<DeviceBuffer>(state, rounded); });
 }
 
-/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory is
-/// insufficient. Limits of the same size share memory.
+/// Rounds the axis `bytes` down to a multiple of `unit`; skips the case if nothing is left or memory is
+/// insufficient.
 LimitPlan plan_limit(State& state, std::size_t unit) {
   LimitPlan plan;
   plan.bytes = limit_bytes(state, unit);

@@ -50,13 +50,13 @@ const TypeOfMatrix& line_of(MatrixType type) {
 
 /// 200 to 500 µs, which hides a kernel's start and end.
 constexpr unsigned kFmaRounds = 8192, kMmaRounds = 8192, kDmmaRounds = 256, kWgmmaRounds = 512;
-/// Few enough for exact sums in float32 (fp8: nearly exact).
+/// Few: exact sums in float32 (fp8: nearly).
 constexpr unsigned kFmaVerified = 2 * kFmaRoundsAtOnce, kMatrixVerified = kWgmmaRoundsAtOnce;
 /// fp8 tensor cores add with fewer bits than float32.
 constexpr double kFp8Tolerance = 2e-2;
 
-/// Measures f32 or f64 without tensor cores. Verified with a, a + 1/32, a + 2/32, ..., which shows the number
-/// of rounds; timed with a, 8 - a, a, ..., which changes every bit.
+/// f32 or f64 without tensor cores. Verified with a, a + 1/32, a + 2/32, ..., which shows the number of
+/// rounds; timed with a, 8 - a, a, ..., which changes every bit.
 template <typename T>
 void fma_peak(State& state) {
   constexpr T kStep = 0.03125;

@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(kMmaThreads)
   }
 }
 
-/// "Matrix fragments for mma.m16n8k16" (.m16n8k32 for 8-bit types, .m16n8k8 for tf32; PTX ISA): the same
-/// layout for all types, in 8 words of 32 bits per row of a and column of b.
+/// "Matrix fragments for mma.m16n8k16" (.m16n8k32 for 8-bit types, .m16n8k8 for tf32; PTX ISA): for all types
+/// 8 words of 32 bits per row of a and column of b.
 struct FragmentA {
   std::uint32_t words[4];
 };
@@ -168,7 +168,7 @@ Kernel kernel_of(MatrixType type) {
     case MatrixType::kFp8:
       break;
   }
-  return nullptr;  // fp8 needs compute capability 8.9: the launch is refused
+  return nullptr;  // fp8 needs compute capability 8.9
 }
 
 }  // namespace

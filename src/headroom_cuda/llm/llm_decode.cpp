@@ -50,7 +50,7 @@ void require_streamable(const State& state, const LlmConfig& config) {
           fmt::format("a vocabulary of {}", config.vocab));
 }
 
-/// Merging several blocks per head takes longer than 512 positions in one.
+/// Merging blocks takes longer than 512 positions in one.
 std::uint32_t splits_for(std::size_t positions) {
   constexpr std::size_t kOfBlock = 512;
   return static_cast<std::uint32_t>(std::clamp<std::size_t>((positions + kOfBlock - 1) / kOfBlock, 1, 16));
@@ -60,7 +60,7 @@ std::uint32_t narrow(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// Weights laid out for streaming: rows of W1 and W3 alternate, experts are consecutive.
+/// For streaming: rows of W1 and W3 alternate, experts are consecutive.
 class DeviceLlm {
  public:
   struct Layer {
@@ -70,7 +70,7 @@ class DeviceLlm {
     StreamedMatrix qkv, out, up, down;
   };
 
-  /// Skips the case if memory is insufficient or the kernels do not support the model.
+  /// Skips the case without enough memory, or kernels for the model.
   DeviceLlm(const State& state, const LlmWeights& weights) : config_(weights.config()) {
     require_streamable(state, config_);
     for (std::size_t index = 0; index < config_.layers; ++index) {
@@ -112,7 +112,7 @@ class DeviceLlm {
     memory_.back().upload(std::span(values, count));
     return memory_.back().as<const std::uint16_t>();
   }
-  /// The matrices of an entry alternate by row; entries are consecutive.
+  /// An entry's matrices alternate by row; entries are consecutive.
   StreamedMatrix matrix(const State& state, const std::vector<std::vector<const LlmMatrix*>>& stack) {
     const LlmMatrix& first = *stack.front().front();
     const std::size_t turns = stack.front().size(), rows = turns * first.rows, row_bytes = first.row_bytes();
@@ -143,12 +143,12 @@ class DeviceLlm {
   StreamedMatrix output_;
 };
 
-/// Decodes one sequence on a GPU. A pass is one graph: the next token through all layers and, with logits,
-/// drawing the token after it. The residual stream is f32; inputs of matrices are rounded to bf16 (f16 for
-/// int8 weights), keys and values to bf16.
+/// One sequence on a GPU. A pass is a graph: a token through all layers and, with logits, the draw of the
+/// next one. The residual stream is f32; inputs of matrices are rounded to bf16 (f16 for int8 weights), keys
+/// and values to bf16.
 class DeviceDecoder {
  public:
-  /// Keeps the fastest plan of each matrix. `device` and `model` must outlive it.
+  /// Keeps each matrix's fastest plan. `device` and `model` must outlive it.
   DeviceDecoder(const State& state, Device& device, const DeviceLlm& model, std::size_t positions,
                 const Sampling& sampling)
       : device_(device), model_(model), config_(model.config()), positions_(positions), sampling_(sampling) {
@@ -316,7 +316,7 @@ class DeviceDecoder {
     return plan.warps_of_team() <= row_bytes(llm_format(config_.dtype), matrix.columns) / kStreamUnit &&
            plan.shared_bytes(rows, matrix.columns) <= device_.shared_memory_per_block();
   }
-  /// Finds the fastest plan for all kinds together, then for each kind, then tries `late`.
+  /// For all kinds together, then for each; then tries `late`.
   void tune(const State& state) {
     const bool starts_early = device_.compute_capability() >= 90;
     const std::vector<StreamPlan> offered =

@@ -6,7 +6,7 @@
 
 namespace headroom::cuda {
 
-/// Measures decoding with `config`; the axes may change its layers.
+/// The axes may change the layers of `config`.
 void llm_decode(State& state, const LlmConfig& config);
 
 }  // namespace headroom::cuda

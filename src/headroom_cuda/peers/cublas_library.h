@@ -17,7 +17,7 @@ namespace headroom::cuda {
 /// A library loaded at run time; it stays loaded.
 class SharedLibrary {
  public:
-  /// Loads the first of `names` found by the loader or in CUDA_HOME, CUDA_PATH and /usr/local/cuda. Throws
+  /// Loads the first of `names` that the loader or CUDA_HOME, CUDA_PATH and /usr/local/cuda have. Throws
   /// Error with the places searched.
   explicit SharedLibrary(const std::vector<std::string>& names);
 
@@ -89,7 +89,6 @@ struct CublasFunctions {
 /// Throws Error if the call failed.
 void check_cublas(cublasStatus_t status, const char* call);
 
-/// Skips the case if the library is missing.
 template <typename Functions>
 std::shared_ptr<const Functions> loaded(State& state) {
   try {

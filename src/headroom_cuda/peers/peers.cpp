@@ -50,7 +50,7 @@ class CublasGemv {
   CublasGemv(const CublasGemv&) = delete;
   CublasGemv& operator=(const CublasGemv&) = delete;
 
-  /// cuBLAS is column-major: it sees W[rows, columns] as the transpose.
+  /// Column-major: cuBLAS sees the transpose of W[rows, columns].
   void launch(std::size_t turn) const {
     constexpr cudaDataType kBf16 = CUDA_R_16BF;
     const auto rows = static_cast<int>(matrices_.rows);
@@ -93,7 +93,7 @@ std::uint32_t alignment_of(const PeerMatrices& matrices) {
 /// bf16 matrices times x by cuBLASLt, plus an optional bias, to y of bf16.
 class CublasLtMatmul {
  public:
-  /// Skips the case if the library or an algorithm for these sizes is missing.
+  /// Skips the case without the library or an algorithm for these sizes.
   CublasLtMatmul(State& state, const PeerMatrices& matrices, const std::byte* bias)
       : cublas_(loaded<CublasLtFunctions>(state)), matrices_(matrices), workspace_(state, kWorkspaceBytes) {
     if (cublas_->create(&handle_) != CUBLAS_STATUS_SUCCESS) {
@@ -112,7 +112,7 @@ class CublasLtMatmul {
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
-  /// Keeps the fastest suggested algorithm and notes their number.
+  /// Of the suggested algorithms, whose number it notes.
   void choose_fastest(State& state, Device& device) {
     constexpr std::uint64_t kIterations = 20;
     double best = std::numeric_limits<double>::infinity();
@@ -155,7 +155,7 @@ class CublasLtMatmul {
   cublasLtMatrixLayout_t weights_of(std::size_t turn) const {
     return weights_.at(matrices_.apart.empty() ? 0 : matrices_.apart[turn]);
   }
-  /// cuBLASLt is column-major: it sees W[rows, columns] as the transpose.
+  /// Column-major: cuBLASLt sees the transpose of W[rows, columns].
   void describe(const std::byte* bias) {
     check_cublas(cublas_->make_operation(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                  "cublasLtMatmulDescCreate");

@@ -13,13 +13,12 @@
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/launch_timer.h"
 
-/// External kernels: "cublas" (its default algorithm) and "cublaslt" (the fastest suggested algorithm, by
-/// timing). Skips a case if its library cannot be loaded. Neither multiplies int8 with bf16: a kernel of ours
-/// converts such weights in each iteration, like torch's eager mode. Builds without the headers lack these
-/// backends.
+/// External kernels: "cublas" (its default algorithm) and "cublaslt" (the fastest suggested one, by timing).
+/// Skips a case without the library. Neither multiplies int8 with bf16: our kernel converts such weights in
+/// each iteration, like torch's eager mode. Builds without the headers lack these backends.
 namespace headroom::cuda {
 
-/// Matrices [rows, columns] times x of bf16; results are consecutive in y.
+/// [rows, columns], times x of bf16; results are consecutive in y.
 struct PeerMatrices {
   std::string dtype;  ///< "int8" or "bf16"
   std::size_t rows = 0, columns = 0;
@@ -43,14 +42,14 @@ struct PeerChain {
   std::byte* y = nullptr;
 };
 /// Linear results are rounded to bf16 before LayerNorm, which scales the error by gamma; the second layer
-/// spreads the error of the first.
+/// spreads the first's error.
 inline constexpr Tolerance kPeerChainTolerance{.relative = 12 * 0x1p-8};
 
 std::vector<std::string> gemv_peers();
 std::vector<std::string> mlp_peers();
 
-/// One iteration of State::backend(); the pointers must stay valid. Skips the case if the library is missing
-/// or does not support the problem.
+/// An iteration of State::backend(); the pointers must stay valid. Skips the case without the library or its
+/// support.
 Launch peer_launch(State& state, Device& device, const PeerMatrices& matrices);
 Launch peer_launch(State& state, Device& device, const PeerChain& chain);
 

@@ -8,7 +8,7 @@
 
 namespace headroom::cuda {
 
-/// The 128 registers of a thread that hold its part of a tile of 64 x 256.
+/// A thread's part of a tile of 64 x 256.
 #define HEADROOM_WGMMA_REGISTERS                                                                 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                       \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
@@ -28,7 +28,7 @@ namespace headroom::cuda {
       HEADROOM_WGMMA_16(letter, 48), HEADROOM_WGMMA_16(letter, 64), HEADROOM_WGMMA_16(letter, 80), \
       HEADROOM_WGMMA_16(letter, 96), HEADROOM_WGMMA_16(letter, 112)
 
-/// d += a b from shared memory. Asynchronous: d must not be touched between fence and wait.
+/// d += a b from shared memory; asynchronous: d must not be touched between fence and wait.
 #define HEADROOM_WGMMA(instruction, letter, tail)                                                 \
   asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned." instruction \
                " {" HEADROOM_WGMMA_REGISTERS "}, %128, %129, p" tail "; }"                        \
@@ -72,21 +72,21 @@ __device__ __forceinline__ void wgmma_wait() {
 
 namespace {
 
-// Operands in shared memory, not swizzled: contiguous core matrices (8 rows of 16 bytes), first over the
-// rows, then over the next 16 bytes.
+// Not swizzled: contiguous core matrices (8 rows of 16 bytes), first over the rows, then over the next 16
+// bytes.
 constexpr unsigned kCoreBytes = 16;
 constexpr unsigned kABytes = kWgmmaSteps * kWgmmaRows * kRowBytes;
 constexpr unsigned kBBytes = kWgmmaSteps * kWgmmaColumns * kRowBytes;
 constexpr unsigned kSharedBytes = kABytes + kBBytes;
 
-/// Encodes "Matrix descriptor format" of the PTX ISA.
+/// PTX ISA, "Matrix descriptor format".
 __device__ std::uint64_t descriptor(const unsigned char* shared, unsigned rows) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const std::uint64_t leading = rows * kCoreBytes, stride = 8 * kCoreBytes;
   return std::uint64_t{(address & 0x3ffffU) >> 4} | leading >> 4 << 16 | stride >> 4 << 32;
 }
 
-/// Copies an operand to the order of the descriptors.
+/// In the descriptors' order.
 __device__ void stage(const uint4* from, unsigned char* shared, unsigned rows) {
   constexpr unsigned kParts = kRowBytes / kCoreBytes;
   for (unsigned i = threadIdx.x; i < kWgmmaSteps * rows * kParts; i += kWgmmaThreads) {
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kWgmmaThreads, 1)
   typename Accumulator<kType>::Type tile[128] = {};
 #pragma unroll 1
   for (unsigned round = 0; round < rounds; round += kWgmmaRoundsAtOnce) {
-    // The block's other group keeps the tensor cores busy meanwhile.
+    // The other group keeps the tensor cores busy.
     wgmma_fence();
 #pragma unroll
     for (unsigned i = 0; i < kWgmmaRoundsAtOnce * kWgmmaSteps; ++i) {

@@ -55,7 +55,7 @@ CuptiLibrary load(const std::string& path) {
   return made;
 }
 
-// Since CUDA 12.0 versions of the records only extend each other: the oldest layout works for all.
+// Since CUDA 12.0 records are only extended: the oldest layout works for all.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
@@ -156,7 +156,7 @@ cudaOccDeviceProp properties_of(const trace::DeviceDescription& device) {
   return properties;
 }
 
-/// Tens of thousands of kernel records of about 200 bytes.
+/// Tens of thousands of kernels, about 200 bytes each.
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 /// A page; CUPTI requires 8 bytes.
 constexpr std::size_t kAlignment = 4096;

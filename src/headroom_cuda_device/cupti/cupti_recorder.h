@@ -15,7 +15,7 @@
 
 namespace headroom::cuda {
 
-/// CUPTI is never linked: a process that records nothing does not load it.
+/// Never linked: a process that records nothing does not load it.
 struct CuptiLibrary {
   std::string path;  ///< or the name under which the loader found it
   std::uint32_t version = 0;
@@ -36,14 +36,14 @@ struct CuptiLibrary {
   void check(CUptiResult status, const char* call) const;
 };
 
-/// Returns the search order: HEADROOM_CUPTI (then nowhere else), the loader, CUDA_HOME and CUDA_PATH,
-/// installed toolkits; the CUDA version of this build first.
+/// Search order: HEADROOM_CUPTI (then nowhere else), the loader, CUDA_HOME and CUDA_PATH, installed toolkits;
+/// this build's CUDA version first.
 std::vector<std::string> cupti_candidates();
 
-/// Loads the first usable candidate. Throws Error with the reasons if all fail.
+/// The first usable candidate. Throws Error with the reasons if all fail.
 CuptiLibrary load_cupti(const std::vector<std::string>& candidates);
 
-/// Returns this process's CUPTI, loaded by the first call. Throws Error; the next call tries again.
+/// Loaded by the first call. Throws Error; the next call tries again.
 const CuptiLibrary& cupti();
 
 inline constexpr CUpti_ActivityKind kRecordedKinds[] = {
@@ -54,7 +54,7 @@ inline constexpr CUpti_ActivityKind kRecordedKinds[] = {
 /// Empty if the function is unknown.
 using CallName = std::function<std::string(CUpti_CallbackDomain domain, std::uint32_t function)>;
 
-/// Times are on CUPTI's clock. A record without times counts as dropped; other kinds are ignored.
+/// On CUPTI's clock. A record without times counts as dropped; other kinds are ignored.
 void add_record(const CUpti_Activity& record, const CallName& name_of, trace::DeviceActivity& activity);
 
 /// Turns "cudaLaunchKernel_ptsz_v7000" into "cudaLaunchKernel"; driver names such as "cuMemAlloc_v2" stay.
@@ -63,15 +63,15 @@ std::string call_name(const std::string& name);
 /// Turns "_Z5scalePf" into "scale(float*)"; other names stay.
 std::string kernel_name(const char* name);
 
-/// Blocks that fit on a multiprocessor at once, by NVIDIA's cuda_occupancy.h. 0 if the description is
-/// incomplete or the toolkit does not know the device.
+/// Blocks that a multiprocessor holds, by NVIDIA's cuda_occupancy.h. 0 if the description is incomplete or
+/// the toolkit does not know the device.
 std::int32_t resident_blocks(const trace::DeviceDescription& device, const trace::KernelShape& kernel);
 
-/// Receives CUPTI's records on CUPTI's threads; calls do not overlap.
+/// Called on CUPTI's threads, one call at a time.
 using TakeRecord = std::function<void(const CUpti_Activity& record)>;
 
-/// Gives CUPTI buffers and passes their records to `take`. A second object throws Error, as CUPTI has one set
-/// of callbacks per process.
+/// Gives CUPTI buffers and passes their records to `take`. A second object throws Error: CUPTI has one set of
+/// callbacks per process.
 class ActivityBuffers {
  public:
   explicit ActivityBuffers(TakeRecord take);
@@ -83,12 +83,10 @@ class ActivityBuffers {
   static std::size_t take_dropped();
 };
 
-/// Records the GPU work of this process and the CUDA runtime and driver calls that launched it, as a trace in
-/// Kineto's format (headroom_trace/recording/recorder.h). The time from start() to stop() is step 0. Call
-/// both on the same thread.
-///
-/// The first start() loads CUPTI. After stop() it records nothing, but its hooks stay in the process and may
-/// add some nanoseconds to a call. Time in another process afterwards, as `headroom run` does.
+/// Records this process's GPU work and the CUDA runtime and driver calls that launched it, as a Kineto trace
+/// (headroom_trace/recording/recorder.h). The time from start() to stop() is step 0. Call both on the same
+/// thread. The first start() loads CUPTI, whose hooks stay after stop() and may add some nanoseconds to a
+/// call: time in another process afterwards, as `headroom run` does.
 class CuptiRecorder final : public trace::Recorder {
  public:
   /// Compresses if the name ends in .gz or .zst.
@@ -98,7 +96,7 @@ class CuptiRecorder final : public trace::Recorder {
 
   /// Throws Error if CUPTI is not found, fails, or is recording already.
   void start() override;
-  /// Waits for the current device, writes the file atomically and returns its path. Throws Error.
+  /// Waits for the current device, writes the file atomically, returns its path. Throws Error.
   trace::Recording stop() override;
 
  private:
