@@ -78,7 +78,7 @@ Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*
   };
 }
 
-/// Adds the function as a backend of all experiments that it can serve.
+/// Of all experiments that it can serve.
 void add_peer(Registry& registry, Peers& peers, const std::string& text) {
   PeerRequest request = parse_peer(text);
   with_context("--peer " + quote(text), [&] {

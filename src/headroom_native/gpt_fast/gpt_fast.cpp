@@ -65,7 +65,7 @@ void plain_gemv(const Weight* weights, std::size_t rows, std::size_t columns, co
   for (std::size_t k = 0; k < columns; ++k) y[k] = to_bf16((x[k] - mean) * scale * gamma[k] + beta[k]);
 }
 
-/// Rows are split over workers, each with a prepared x.
+/// Workers have a prepared x each.
 class SplitGemv {
  public:
   SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk)
@@ -197,7 +197,7 @@ class ReferenceMlp {
   std::vector<Bf16> hidden_;
 };
 
-/// Each worker computes all hidden activations, which saves a second barrier.
+/// Each worker computes all hidden activations: one barrier less.
 class NativeMlp {
  public:
   NativeMlp(const MlpWorkload& inputs, ThreadPool& pool, Isa isa, GemvWalk walk)

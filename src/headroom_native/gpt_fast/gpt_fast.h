@@ -5,22 +5,22 @@
 
 namespace headroom::native {
 
-/// y = W.to(bf16) @ x: W[D,D] of `dtype`, x[D] and y[D] of bf16, sums in f32. Counts only the bytes of W,
-/// like the PyTorch benchmark.
+/// y = W.to(bf16) @ x: W[D,D] of `dtype`, x[D] and y[D] of bf16, sums in f32. Counts the bytes of W only,
+/// like PyTorch's benchmark.
 void gemv(State& state);
 
-/// y = W[[3, 5]].to(bf16) @ x: W[8,D,D] of `dtype`, x[D] and y[2,D] of bf16, sums in f32. Counts only the
-/// bytes of the two matrices. When cold, iterations use the disjoint pairs of one W (3 and 5 first) before
-/// the next copy.
+/// y = W[[3, 5]].to(bf16) @ x: W[8,D,D] of `dtype`, x[D] and y[2,D] of bf16, sums in f32. Counts the bytes of
+/// the two matrices only. When cold, iterations use the disjoint pairs of a W (3 and 5 first) before the next
+/// copy.
 void gather_gemv(State& state);
 
 /// y = LayerNorm(x) over the rows of x[BS,D]: x and y of bf16, gamma and beta of f32 (torch's default),
-/// arithmetic in f32. Counts the bytes of x and y.
+/// computed in f32. Counts the bytes of x and y.
 void layer_norm(State& state);
 
-/// y = LayerNorm(Linear(LayerNorm(Linear(x)))): x[D] and y[D], `hidden` values in between, all of bf16. Like
-/// the PyTorch benchmark, has no GELU. Linear results stay in f32; hidden activations are rounded to bf16.
-/// Counts the FLOPs and bytes of the matrices.
+/// y = LayerNorm(Linear(LayerNorm(Linear(x)))): x[D] and y[D], `hidden` values in between, of bf16. No GELU,
+/// like PyTorch's benchmark. Linear results stay in f32; hidden activations are rounded to bf16. Counts the
+/// matrices' FLOPs and bytes.
 void mlp_layer_norm_gelu(State& state);
 
 }  // namespace headroom::native

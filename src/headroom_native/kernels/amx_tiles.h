@@ -10,7 +10,7 @@
 
 namespace headroom::native {
 
-/// Operand of ldtilecfg: eight tiles of 16 rows of 64 bytes. Source: Intel SDM volume 1, chapter 18.
+/// For ldtilecfg: eight tiles of 16 rows of 64 bytes. Source: Intel SDM volume 1, chapter 18.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -20,9 +20,9 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-/// Matrix product by tiles. `Tiles` is the AMX instructions, or a model of them on other CPUs: set_up(),
-/// zero<t>(), load<t>(from, stride), store<t>(to, stride) with strides in bytes, and multiply<c, a, b>():
-/// c[v][r] += a[v][2 p] * b[p][2 r] + a[v][2 p + 1] * b[p][2 r + 1] for 16 pairs p.
+/// `Tiles` is AMX, or a model of it on other CPUs: set_up(), zero<t>(), load<t>(from, stride), store<t>(to,
+/// stride) with strides in bytes, and multiply<c, a, b>(): c[v][r] += a[v][2 p] * b[p][2 r] + a[v][2 p + 1] *
+/// b[p][2 r + 1] for 16 pairs p.
 template <typename Tiles>
 class TiledGemm {
  public:
@@ -70,7 +70,7 @@ class TiledGemm {
     }
   }
 
-  /// Multiplies up to 32 vectors: one tile of weights serves two products.
+  /// Up to 32 vectors: a tile of weights serves two products.
   static void multiply_block(Tiles& tiles, const Weights& weights, std::size_t columns, std::size_t from,
                              const Bf16* const* vectors, std::size_t count) {
     tiles.template zero<0>();
@@ -87,7 +87,7 @@ class TiledGemm {
     }
   }
 
-  /// Loads evenly spaced vectors in place; copies others, padded with zeros.
+  /// Loads evenly spaced vectors in place; copies others, zero-padded.
   template <int kTile>
   static void load_vectors(Tiles& tiles, const Bf16* const* vectors, std::size_t count, std::size_t from,
                            std::size_t columns) {

@@ -12,7 +12,7 @@ HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
 namespace headroom::native::avx512 {
 
-/// Sums the lanes of each vector, with 4 shuffles per vector less than one by one.
+/// Saves 4 shuffles per vector.
 [[gnu::always_inline]] inline __m128 sums_of(__m512 a, __m512 b, __m512 c, __m512 d) {
   const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
   const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Highway's targets, which isa.h chooses among; each adds its full compile time. Include before Highway.
+/// Highway's targets, chosen by isa.h; each adds its full compile time. Include before Highway.
 #if defined(__x86_64__)
 // Keeps the baseline, AVX2 and AVX3 (AVX-512); better targets have lower bits.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | (HWY_AVX3 - 1))
@@ -31,9 +31,9 @@ template <PrefetchHint kAhead>
 
 }  // namespace headroom::native
 
-/// Functions in between are compiled for CPUs with these extensions. Include every header before: otherwise
-/// the linker may keep an inline function compiled here for the whole program, which then fails on other
-/// CPUs. Compiler options per file have the same problem (tests/native/machine_code_test.py).
+/// Code in between is compiled for CPUs with these extensions. Include every header before: the linker may
+/// keep an inline function compiled here for the whole program, which then fails on other CPUs. Compiler
+/// options per file do the same (tests/native/machine_code_test.py).
 #if defined(__clang__)
 #define HEADROOM_BEGIN_TARGET(options) \
   HEADROOM_PRAGMA(clang attribute push(__attribute__((target(options))), apply_to = function))
@@ -51,8 +51,8 @@ template <PrefetchHint kAhead>
   HEADROOM_PRAGMA(GCC diagnostic pop)
 #endif
 
-/// SVE by intrinsics: our kernels keep arrays of vectors, but Highway's SVE vectors are sizeless. Needs GCC,
-/// or Clang 16 and later.
+/// By intrinsics: our kernels keep arrays of vectors, but Highway's SVE vectors are sizeless. Needs GCC or
+/// Clang 16.
 #if defined(__aarch64__) && (!defined(__clang__) || __clang_major__ >= 16)
 #define HEADROOM_HAS_SVE 1
 #define HEADROOM_BEGIN_SVE HEADROOM_BEGIN_TARGET(HEADROOM_SVE_OPTIONS)

@@ -12,7 +12,7 @@ namespace headroom::native {
 
 constexpr std::size_t kGemmRows = 8, kMaxGemmRows = 16;
 
-/// A few rows of bf16 times many vectors of bf16, sums in f32.
+/// A few rows times many vectors, all bf16, sums in f32.
 struct GemmKernel {
   /// sums[v][row] = (or += if `adds`) rows[row] * vectors[v] for v < count and row < `used` <= `rows`. All
   /// `rows` pointers must be readable. Prefetches `ahead` bytes past the rows; 0: none.
@@ -27,7 +27,7 @@ struct GemmKernel {
 
 GemmKernel gemm_kernel(Isa isa);
 
-/// Returns the kernel that every CPU can run.
+/// For every CPU.
 GemmKernel portable_gemm_kernel(Isa isa);
 #if defined(__x86_64__)
 /// AVX512-BF16. Call only if isa.h reports it.

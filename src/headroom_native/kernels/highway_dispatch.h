@@ -14,8 +14,8 @@
 #include <emmintrin.h>
 #endif
 
-/// 16-byte compiler vectors with Highway's names and semantics, used if Highway's baseline has no vectors
-/// (before version 1.0.4 its lowest x86 target is SSSE3).
+/// 16-byte compiler vectors with Highway's names and semantics, where Highway's baseline has none (before
+/// version 1.0.4 its lowest x86 target is SSSE3).
 namespace headroom::native::compiler_vectors {
 
 #if defined(__x86_64__)
@@ -229,8 +229,8 @@ template <typename D, typename V>
   return __builtin_convertvector(values, Vec<D>);
 }
 
-/// 2^n times a polynomial for |r| <= log(2) / 2, coefficients of Cephes (expf.c, S. Moshier). x must not be
-/// NaN or exceed the logarithm of the largest float.
+/// 2^n times a polynomial for |r| <= log(2) / 2, coefficients of Cephes (expf.c, S. Moshier). x must be
+/// neither NaN nor above the logarithm of the largest float.
 [[gnu::always_inline]] inline Vec<Floats> Exp(Floats tag, Vec<Floats> x) {
   // Adding and subtracting 1.5 * 2^23 rounds to an integer.
   const Vec<Floats> round = Set(tag, 12582912.0F);
@@ -252,8 +252,8 @@ template <typename D, typename V>
 
 }  // namespace headroom::native::compiler_vectors
 
-/// The version of `function` for `isa`. Highway's choice is process-wide, but a process here may use several
-/// targets. Use within HWY_ONCE, in the namespace around HWY_NAMESPACE.
+/// `function` for `isa`. Highway's choice is process-wide, but a process here uses several targets. Use
+/// within HWY_ONCE, around HWY_NAMESPACE.
 #define HEADROOM_HIGHWAY_FUNCTION(function, isa)                                                            \
   (::headroom::native::version_for(isa, &HWY_STATIC_DISPATCH(function), &HEADROOM_AVX2_NAMESPACE::function, \
                                    &HEADROOM_AVX512_NAMESPACE::function))

@@ -11,14 +11,14 @@ using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<unsigned, F32>;  // 32 bits; no includes within a namespace
 using Vector = hn::Vec<F32>;
 
-/// A word has two bf16, the even column in its lower half. A bf16 is the upper half of a float.
+/// A word has two bf16, the even column below. A bf16 is the upper half of a float.
 HWY_INLINE Vector even_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
 }
 HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
 }
-/// Loads 16-bit values, because bf16 data may not be aligned to words.
+/// By 16-bit values: bf16 data may not be aligned to words.
 HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
   const hn::Repartition<unsigned short, Words> halves;
   return hn::BitCast(Words(), hn::LoadU(halves, reinterpret_cast<const unsigned short*>(from)));

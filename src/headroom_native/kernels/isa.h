@@ -7,11 +7,11 @@
 
 namespace headroom::native {
 
-/// Instruction sets with separate kernels. Each includes the previous ones of its architecture, unless noted.
+/// With separate kernels. Each includes the previous ones of its architecture, unless noted.
 enum class Isa {
   kBaseline,    ///< available on every CPU
   kAvx2,        ///< AVX2 and FMA
-  kAvxVnni,     ///< AVX-VNNI or its AVX-512 counterpart: byte products in vectors of 32
+  kAvxVnni,     ///< AVX-VNNI or its AVX-512 counterpart, in vectors of 32
   kAvx512,      ///< AVX-512 F, BW, CD, DQ, VL
   kAvx512Vnni,  ///< AVX512-VNNI: byte products
   kAvx512Bf16,  ///< AVX512-BF16: products of bf16
@@ -43,8 +43,7 @@ bool cpu_has_tiles(std::string_view dtype);
 /// Asks Linux to permit AMX tiles (arch_prctl(2)) for the process.
 bool permits_tiles();
 
-/// Returns the best instruction set, or that of HEADROOM_ISA. Throws Error if it is unknown or this CPU lacks
-/// it.
+/// The best, or HEADROOM_ISA. Throws Error if that is unknown or this CPU lacks it.
 Isa chosen_isa();
 
 }  // namespace headroom::native

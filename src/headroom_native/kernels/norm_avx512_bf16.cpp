@@ -15,8 +15,8 @@
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
-/// gamma and beta split into even and odd columns: as floats, or as bf16 if exact, to halve the bytes read
-/// per block of rows.
+/// gamma and beta in even and odd columns: floats, or bf16 if exact, which halves the bytes read per block of
+/// rows.
 namespace headroom::native::avx512 {
 
 struct NormParameters {
@@ -112,9 +112,9 @@ inline void prepare_norm(const float* gamma, const float* beta, std::size_t colu
 
 HEADROOM_END_TARGET
 
-/// Sums and sums of squares in one pass of vpdpbf16ps, then several rows at once, which share the loads of
-/// gamma and beta. Prefetches into L2, as L1 holds a row and its parameters. Rows with a variance small
-/// compared to the mean take the portable kernel, which centres first.
+/// Sums and squares in one pass of vpdpbf16ps, then several rows at once, which share the loads of gamma and
+/// beta. Prefetches into L2, as L1 holds a row and its parameters. Rows with a variance small compared to the
+/// mean take the portable kernel, which centres first.
 namespace headroom::native {
 namespace {
 
@@ -171,7 +171,7 @@ template <bool kAhead>
   const float mean = (both[0] + both[1]) * part;
   const float variance = (both[2] + both[3]) * part - mean * mean;
   const float scale = 1.0F / std::sqrt(variance + kNormEpsilon);
-  // Rounding errors are about 1e-6 of the mean square, at most 1e-4 of the variance: below bf16 resolution.
+  // Rounding errs by about 1e-6 of the mean square, at most 1e-4 of the variance: below bf16 resolution.
   const bool trusted = mean * mean <= 64 * variance && variance > 1e-30F && variance < 1e30F;
   return {scale, -mean * scale, trusted};
 }

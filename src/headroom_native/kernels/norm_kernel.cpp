@@ -35,7 +35,7 @@ HWY_INLINE WordVector rounded(Vector value) {
 }
 
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-/// Eight instructions in 16-bit lanes instead of eleven in 32-bit words.
+/// Eight instructions in 16-bit lanes, not eleven in words.
 HWY_INLINE WordVector joined(Vector even, Vector odd) {
   const Words tag;
   const hn::Repartition<std::uint16_t, F32> halves;
@@ -58,7 +58,7 @@ HWY_INLINE WordVector joined(Vector even, Vector odd) {
 struct Moments {
   float mean;
   float scale;      ///< 1 / sqrt(variance + epsilon)
-  bool is_centred;  ///< x * scale - mean * scale is as exact as rounding: the mean is small enough
+  bool is_centred;  ///< x * scale - mean * scale is as exact as rounding: the mean is small
 };
 
 HWY_INLINE Moments moments(float mean, float squares, std::size_t columns) {
@@ -66,7 +66,7 @@ HWY_INLINE Moments moments(float mean, float squares, std::size_t columns) {
   return {mean, 1.0F / std::sqrt(variance + kNormEpsilon), mean * mean <= 64 * variance};
 }
 
-/// Computes the mean, then squares of centred values.
+/// Squares centred values.
 Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   const F32 tag;
   const std::size_t step = 2 * hn::Lanes(tag);
@@ -94,7 +94,7 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   return moments(mean, squares, columns);
 }
 
-/// One pass; two if the variance is so small compared to the mean that rounding would lose it.
+/// One pass; two if rounding would lose a variance small compared to the mean.
 template <PrefetchHint kAhead>
 HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kStep = 2 * sizeof(Vector) / sizeof(float);

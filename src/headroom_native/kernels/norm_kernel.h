@@ -19,9 +19,9 @@ enum class Stores {
 /// Order of reading rows. No walk is best at all sizes: tuning.h chooses.
 struct NormWalk {
   Stores stores = Stores::kNontemporal;
-  int rows = 4;              ///< rows that share each load of gamma and beta: 1, 2 or 4
-  std::size_t ahead = 4096;  ///< prefetch distance of x for the statistics, in bytes; 0: no prefetch
-  bool next_block = false;   ///< prefetches the next rows while the current ones are normalised
+  int rows = 4;              ///< that share a load of gamma and beta: 1, 2 or 4
+  std::size_t ahead = 4096;  ///< prefetch distance for the statistics, in bytes; 0: none
+  bool next_block = false;   ///< prefetches the next rows while normalising
 
   constexpr NormWalk() = default;
   constexpr bool operator==(const NormWalk&) const = default;
@@ -32,7 +32,7 @@ struct NormWalk {
 };
 
 /// y = (x - mean(x)) / sqrt(variance(x) + epsilon) * gamma + beta over each row, in f32. Centres before
-/// squaring; divides by the number of columns.
+/// squaring; the variance divides by the number of columns.
 struct NormKernel {
   /// `prepared` has prepared_norm_floats(columns) floats.
   void (*prepare)(const float* gamma, const float* beta, std::size_t columns, float* prepared) = nullptr;
@@ -43,8 +43,8 @@ struct NormKernel {
   std::string isa;
 };
 
-/// Floats per part of the prepared parameters, in whole lines: gamma of even and odd columns, beta of even
-/// and odd columns, gamma and beta as bf16.
+/// Floats per part of the prepared parameters, in whole lines: gamma of even and odd columns, beta likewise,
+/// both as bf16.
 constexpr std::size_t norm_part_floats(std::size_t columns) {
   return ((columns + 1) / 2 + 15) / 16 * 16;
 }

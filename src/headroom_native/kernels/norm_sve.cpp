@@ -30,7 +30,7 @@ struct Moments {
   return svreinterpret_f32_u16(svzip2_u16(svdup_n_u16(0), halves));
 }
 
-/// Computes the mean, then squares of centred values.
+/// Squares centred values.
 Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   const svbool_t all = svptrue_b32();
   svfloat32_t a = svdup_n_f32(0), b = a;
@@ -53,8 +53,8 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   return {mean, 1.0F / std::sqrt(variance + kNormEpsilon)};
 }
 
-/// One pass over x minus its first value; two if the variance is so small compared to the remaining mean that
-/// rounding would lose it.
+/// One pass over x minus its first value; two if rounding would lose a variance small compared to the
+/// remaining mean.
 template <PrefetchHint kAhead>
 [[gnu::always_inline]] inline Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kLine = 64;

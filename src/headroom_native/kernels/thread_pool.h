@@ -16,9 +16,9 @@
 
 namespace headroom::native {
 
-/// Fork-join threads. Worker 0 is the caller of run(). Each worker is pinned to its own CPU, distinct cores
-/// first. Between runs the threads spin for 50 µs, so that consecutive runs start within a fraction of a
-/// microsecond, then sleep. Several threads may use a pool, but not at the same time.
+/// Fork-join. Worker 0 is the caller of run(). Each worker has its own CPU, distinct cores first. Between
+/// runs threads spin for 50 µs, so that the next one starts within a fraction of a microsecond, then sleep.
+/// Several threads may use it in turn.
 class ThreadPool {
  public:
   explicit ThreadPool(int workers);
@@ -31,7 +31,7 @@ class ThreadPool {
   std::vector<int> cpus() const {
     return {cpus_.begin(), cpus_.begin() + std::min<std::ptrdiff_t>(workers_, std::ssize(cpus_))};
   }
-  /// False if workers share CPUs, which makes concurrent timings meaningless.
+  /// If workers share CPUs, concurrent timings are meaningless.
   bool has_dedicated_cpus() const { return static_cast<std::size_t>(workers_) <= cpus_.size(); }
 
   template <typename Body>
@@ -40,8 +40,8 @@ class ThreadPool {
     body(0, 1);
   }
 
-  /// Barrier within run()'s body: makes earlier writes visible to all workers. Costs half of ending one run
-  /// and starting another.
+  /// Within run()'s body: makes earlier writes visible to all workers. Half the cost of ending one run and
+  /// starting another.
   void barrier();
 
   /// Calls body(worker, workers) on every worker and waits. `body` must not throw. Does not allocate.
@@ -77,7 +77,7 @@ class ThreadPool {
 /// Shared by the cases of the runner.
 std::shared_ptr<ThreadPool> shared_pool(State& state);
 
-/// The CPU that reads an input touches it first. `pool` must outlive the team.
+/// CPUs touch their inputs first. `pool` must outlive the team.
 inline Team team_of(ThreadPool& pool) {
   return [&pool](const std::function<void(int, int)>& body) { pool.run(body); };
 }

@@ -11,7 +11,7 @@
 
 namespace headroom::native {
 
-/// Four rows read at once, `stride` rows apart. Repeats the last row if there are fewer.
+/// `stride` rows apart. Repeats the last row if there are fewer.
 struct FourRows {
   std::size_t row[4];
 
@@ -26,7 +26,7 @@ struct FourRows {
   }
 };
 
-/// All rows in groups of four: adjacent, or a quarter of the matrix apart and then the rest.
+/// In groups of four: adjacent, or a quarter of the matrix apart and then the rest.
 class RowGroups {
  public:
   [[gnu::always_inline]] RowGroups(std::size_t rows, bool apart)
@@ -44,7 +44,7 @@ constexpr std::size_t kBlockColumns = 32, kScaleBytes = 2;
 constexpr std::size_t kInt8BlockBytes = kScaleBytes + kBlockColumns;
 constexpr std::size_t kInt4BlockBytes = kScaleBytes + kBlockColumns / 2;
 
-/// Converts a finite binary16 without a branch; the exponent biases differ by 112.
+/// From binary16, without a branch; must be finite. The exponent biases differ by 112.
 [[gnu::always_inline]] inline float block_scale(const std::byte* block) {
   std::uint16_t half;
   std::memcpy(&half, block, sizeof half);
@@ -64,7 +64,7 @@ struct FixedPoint {
 constexpr std::size_t kHeaderBytes = 64;
 struct FixedHeader {
   float step;     ///< x = q * step
-  bool is_fixed;  ///< false: x is stored as floats (FixedPoint::fits, or too many columns)
+  bool is_fixed;  ///< false: floats (FixedPoint::fits, or too many columns)
 };
 [[gnu::always_inline]] inline FixedHeader header_of(const std::byte* prepared) {
   FixedHeader header;
@@ -72,8 +72,8 @@ struct FixedHeader {
   return header;
 }
 
-/// Returns the fixed point with largest |q| `most`, and writes the header. Does not fit above `most_columns`.
-/// Not inlined: kernels of every instruction set call it.
+/// With largest |q| `most`; writes the header. Does not fit above `most_columns`. Not inlined: kernels of
+/// every instruction set call it.
 [[gnu::noinline]] FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most,
                                          std::size_t most_columns, std::byte* prepared);
 

@@ -19,8 +19,8 @@
 namespace headroom::native {
 namespace {
 
-/// Memory and passes of a bandwidth limit. Several passes per iteration amortise fork and join. Cold: copies
-/// that together exceed twice the last-level cache.
+/// Several passes per iteration amortise fork and join. Cold: copies that together exceed twice the
+/// last-level cache.
 struct LimitPlan {
   std::size_t bytes = 0;   ///< of one pass, in whole lines, at most the requested number
   std::size_t stride = 0;  ///< from the start of one pass to the next; 0 when hot
@@ -36,7 +36,7 @@ struct LimitPlan {
 constexpr std::size_t kHotBytesPerIteration = std::size_t{16} << 20;
 /// From memory, 4 MiB take longer than that.
 constexpr std::size_t kColdBytesPerIteration = std::size_t{4} << 20;
-/// Working sets of similar size share memory of this granularity.
+/// Working sets of similar size share memory.
 constexpr std::size_t kArenaUnit = std::size_t{64} << 20;
 
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
@@ -51,8 +51,8 @@ std::shared_ptr<Buffer> arena(State& state, std::size_t bytes) {
   });
 }
 
-/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory is
-/// insufficient. Limits of the same size share memory.
+/// Rounds the axis `bytes` down to a multiple of `unit`; skips the case if nothing is left or memory is
+/// insufficient.
 LimitPlan plan_limit(State& state, std::size_t unit) {
   LimitPlan plan;
   plan.bytes = limit_bytes(state, unit);
@@ -68,7 +68,7 @@ LimitPlan plan_limit(State& state, std::size_t unit) {
   return plan;
 }
 
-/// Calls kernel(data, bytes) for each worker's share of `bytes` at the start of each pass.
+/// On each worker's share of `bytes` at the start of each pass.
 template <typename Kernel>
 void measure_passes(State& state, const LimitPlan& plan, std::size_t bytes, Kernel kernel) {
   const auto pool = shared_pool(state);

@@ -11,8 +11,8 @@
 #include <emmintrin.h>
 #endif
 
-/// Moves of whole cache lines by each instruction set. Assembly with named registers: the compiler cannot
-/// drop loads, turn stores into memset, or spill.
+/// Moves of cache lines. Assembly with named registers: the compiler cannot drop loads, turn stores into
+/// memset, or spill.
 namespace headroom::native {
 
 constexpr std::size_t kLineBytes = 64;
@@ -248,8 +248,8 @@ inline void store_fence() {
 /// `data` is aligned to 64 bytes; `bytes` is a multiple of 64.
 using ReadKernel = void (*)(const std::byte* data, std::size_t bytes);
 
-/// `pattern`: "linear" (one stream), "streams" (four, a quarter of the range each), "prefetch" (one, software
-/// prefetch), "streams_prefetch" (four, prefetched past L1). Throws std::logic_error otherwise.
+/// `pattern`: "linear" (one stream), "streams" (four, a quarter each), "prefetch" (one, by software),
+/// "streams_prefetch" (four, past L1). Throws std::logic_error otherwise.
 ReadKernel read_kernel(std::string_view pattern, Isa isa);
 
 /// Sets all bits. `data` is aligned to 64 bytes; `bytes` is a multiple of 64. Call store_fence() at the end.
@@ -258,16 +258,16 @@ using WriteKernel = void (*)(std::byte* data, std::size_t bytes);
 /// `pattern`: "plain" or "nontemporal" (bypasses the caches). Throws std::logic_error otherwise.
 WriteKernel write_kernel(std::string_view pattern, Isa isa);
 
-/// Clears whole lines by clzero (AMD) or dc zva (aarch64); null without them. May be faster than any store:
-/// no bound for kernels that write values.
+/// clzero (AMD) or dc zva (aarch64), in whole lines; null without them. May be faster than any store: no
+/// bound for kernels that write values.
 WriteKernel zero_kernel();
 
-/// `bytes` is a multiple of 64; the ranges are aligned to 64 bytes and do not overlap. Call store_fence() at
-/// the end.
+/// `bytes` is a multiple of 64; the ranges are aligned to 64 and do not overlap. Call store_fence() at the
+/// end.
 using CopyKernel = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
-/// `pattern`: "plain", "nontemporal" (stores bypass the caches), "prefetch" (nontemporal, software prefetch
-/// of the source). Throws std::logic_error otherwise.
+/// `pattern`: "plain", "nontemporal" (bypasses the caches), "prefetch" (nontemporal, software prefetch of the
+/// source). Throws std::logic_error otherwise.
 CopyKernel copy_kernel(std::string_view pattern, Isa isa);
 
 }  // namespace headroom::native

@@ -9,7 +9,7 @@
 
 namespace headroom::native {
 
-/// Loop of one instruction, with enough independent results to hide its latency.
+/// One instruction, with enough independent results to hide its latency.
 struct PeakKernel {
   void (*run)(std::uint64_t rounds) = nullptr;  ///< null if this CPU cannot run it
   double flops_per_round = 0;                   ///< a multiply and an add count as two, for integers too
@@ -18,7 +18,7 @@ struct PeakKernel {
 };
 
 /// `dtype`: f64, f32, bf16, int8. `pattern`: "fma" (bf16 and int8 widened to f32, conversions not counted),
-/// "dot" (sums of narrow products), "amx" (tiles; asks Linux to permit them).
+/// "dot" (sums of narrow products), "amx" (tiles; asks Linux for permission).
 PeakKernel peak_kernel(std::string_view dtype, std::string_view pattern, Isa isa);
 
 }  // namespace headroom::native

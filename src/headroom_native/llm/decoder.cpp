@@ -28,8 +28,8 @@ bool are_few(LlmFormat format, std::size_t vectors) {
 constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
 constexpr std::size_t kRowsAtOnce = 4;
 
-/// Columns per pass with many vectors: the current rows (8 of 4 KiB) fit L1, all vectors (128 of 4 KiB) L2. A
-/// multiple of a block.
+/// Of many vectors per pass: the current rows (8 of 4 KiB) fit L1, all vectors (128 of 4 KiB) L2. A multiple
+/// of a block.
 constexpr std::size_t kColumnsOfMany = 2048;
 constexpr std::size_t kManyVectors = 16;
 
@@ -39,7 +39,7 @@ std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
 
 /// More heads per read of a block gain nothing.
 constexpr std::size_t kQueriesTogether = 8;
-/// Up to this, each worker normalises all rows: cheaper than a barrier.
+/// Up to this, workers normalise all rows: cheaper than a barrier.
 constexpr std::size_t kAlone = 2;
 
 }  // namespace
@@ -232,8 +232,8 @@ void LlmDecoder::rewind(std::size_t positions) {
 
 void LlmDecoder::fill_random_cache(std::size_t positions, std::uint64_t seed) {
   if (positions > positions_) throw std::length_error("more positions than allocated");
-  // Uniform with variance 1: one block of prime length, repeated from a random offset per head, so that
-  // positions differ.
+  // Variance 1: a uniform block of prime length, repeated from a random offset per head, so that positions
+  // differ.
   constexpr std::size_t kValues = (std::size_t{1} << 16) - 15;
   std::vector<Bf16> block(kValues);
   for (std::size_t i = 0; i < kValues; ++i) {
@@ -360,7 +360,7 @@ void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Work
                 worker.scores.data());
 }
 
-/// Adds the product of each row's `size` inputs, times `share_of(row)`, to x.
+/// Adds to x each row's product, times `share_of(row)`.
 template <typename ShareOf>
 void LlmDecoder::add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size,
                              std::size_t rows, int at, int workers, ShareOf share_of) {

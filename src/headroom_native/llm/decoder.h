@@ -27,8 +27,8 @@ struct LlmProduct {
   float* sums;
 };
 
-/// Matrix products of one worker. Multiplies few vectors one by one with the weights as stored; for many,
-/// unpacks each weight once.
+/// Of one worker. Multiplies few vectors one by one with the weights as stored; for many, unpacks each weight
+/// once.
 class MatrixProducts {
  public:
   /// For matrices of at most `columns` columns.
@@ -56,7 +56,7 @@ class MatrixProducts {
 /// dtype of the peak that bounds MatrixProducts: "int8" for fixed-point x, else "bf16".
 const char* dtype_of_products(LlmFormat format, std::size_t vectors, Isa isa);
 
-/// Samples from softmax(logits / temperature) over the k largest logits and ties, as in gpt-fast's benchmark.
+/// softmax(logits / temperature) over the k largest logits and ties, as in gpt-fast's benchmark.
 class TopKSampler {
  public:
   /// `top_k` >= 1, `temperature` > 0.
@@ -83,7 +83,7 @@ class TopKSampler {
   float threshold_ = 0;  ///< smaller logits are not among the k largest
 };
 
-/// The token of the largest logit, the first of equal ones.
+/// Of the largest logit, the first of equal ones.
 std::int32_t greedy_token(std::span<const float> logits);
 
 /// Their vectors fill half of a typical L2.
@@ -94,9 +94,9 @@ enum class LlmLogits {
   kAll
 };
 
-/// Decodes sequences of equal length. Residual stream and arithmetic are f32; inputs of matrices, keys and
-/// values are rounded to bf16, and so are weights in blocks for many tokens. Up to kLlmRowsAtOnce tokens go
-/// through a layer together, so that weights are read once. A pass of one token has five barriers per layer.
+/// Sequences of equal length. Residual stream and arithmetic are f32; inputs of matrices, keys and values are
+/// rounded to bf16, and so are weights in blocks for many tokens. Up to kLlmRowsAtOnce tokens share a layer's
+/// weights. A pass of one token has five barriers per layer.
 class LlmDecoder {
  public:
   /// `weights` and `pool` must outlive it.
@@ -106,15 +106,13 @@ class LlmDecoder {
   const std::string& isa() const { return workers_.front().products.kernel(kernel_format_).isa; }
 
   /// Appends tokens [sequences, some]. Returns logits [sequences, vocab], or [sequences, some, vocab] for
-  /// kAll, valid until the next call. Throws std::length_error if there is no room or not one token per
-  /// sequence.
+  /// kAll, valid until the next call. Throws std::length_error without room or one token per sequence.
   std::span<const float> forward(std::span<const std::int32_t> tokens, LlmLogits wanted = LlmLogits::kLast);
   /// Samples for the first sequence.
   std::int32_t sample() { return sampler_.draw(std::span(logits_).first(config_.vocab)); }
   /// Keeps the first `positions` of each sequence.
   void rewind(std::size_t positions = 0);
-  /// Fills the first `positions` with random keys and values; the cost of later tokens does not depend on
-  /// them.
+  /// Random keys and values for the first `positions`; the cost of later tokens does not depend on them.
   void fill_random_cache(std::size_t positions, std::uint64_t seed);
   /// Of the first sequence.
   const LlmRouting& routing() const { return routing_; }
@@ -143,7 +141,7 @@ class LlmDecoder {
   };
 
   std::size_t at_once() const;
-  /// Rows of a sequence whose heads read a block of keys and values together.
+  /// Their heads read a block of keys and values together.
   std::size_t rows_together() const;
   std::size_t position_of(std::size_t row) const { return used_ + (first_row_ + row) % each_; }
   std::size_t sequence_of(std::size_t row) const { return (first_row_ + row) / each_; }
@@ -166,7 +164,7 @@ class LlmDecoder {
   void record_routing(std::size_t index, std::size_t rows);
   /// In each worker for few rows, else together.
   const Bf16* normalise(const Bf16* weight, std::size_t rows, int at, int workers);
-  /// Products of rows routed to `expert`, with inputs x[row], or x[share] if `of_shares`.
+  /// Rows routed to `expert`, with inputs x[row], or x[share] if `of_shares`.
   std::span<const LlmProduct> products_of(std::size_t expert, std::size_t rows, const Bf16* x, bool of_shares,
                                           std::size_t columns, std::vector<float>& sums, std::size_t size,
                                           Worker& worker) const;
@@ -181,7 +179,7 @@ class LlmDecoder {
   std::size_t positions_, sequences_;
   std::size_t used_ = 0;               ///< positions that hold tokens
   std::size_t each_ = 1;               ///< tokens per sequence in the current pass
-  std::size_t first_row_ = 0;          ///< first token of the current pass that is in the layers now
+  std::size_t first_row_ = 0;          ///< first token of the pass that is in the layers now
   std::vector<Buffer> keys_, values_;  ///< per layer: [sequences, kv_heads, positions, head_dim] of bf16
   std::vector<float> x_;               ///< residual stream: [rows, dim]
   std::vector<Bf16> normalised_;       ///< [rows, dim]

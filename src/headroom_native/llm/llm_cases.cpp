@@ -135,7 +135,7 @@ Running start(State& state, const LlmSource& source, const LlmShape& shape) {
   return running;
 }
 
-/// [sequences, tokens]: the prompt, cut or repeated; without a prompt, different ones per sequence.
+/// [sequences, tokens]: the prompt, cut or repeated; else different tokens per sequence.
 std::vector<std::int32_t> tokens_for(const LlmSource& source, const LlmShape& shape, std::size_t vocab) {
   std::vector<std::int32_t> tokens = source.tokens;
   if (tokens.empty()) tokens = llm_prompt(shape.tokens + shape.sequences, vocab);
@@ -160,14 +160,14 @@ std::string likeliest(std::span<const float> logits) {
   return text;
 }
 
-/// Verifies a pass over `tokens` against float64 at some positions. Must outlive the measurement.
+/// Against float64, at some positions. Must outlive the measurement.
 class Verification {
  public:
   Verification(State& state, Running& running, const LlmShape& shape, std::vector<std::int32_t> tokens)
       : state_(state), running_(running), shape_(shape), tokens_(std::move(tokens)) {}
 
-  /// Checks keys and values of the first, middle and last token, and the last token's logits of the first and
-  /// last sequence (all tokens of the first for kAll).
+  /// Keys and values of the first, middle and last token, and the last token's logits of the first and last
+  /// sequence (all tokens of the first for kAll).
   void run() {
     pass();
     state_.note("likeliest", likeliest(std::span(logits_).first(running_.config().vocab)));
@@ -303,7 +303,7 @@ void llm_prefill(State& state, const LlmSource& source) {
   });
 }
 
-/// `draft` tokens after `context` with the logits of each: the cost of verifying a draft.
+/// Verifies a draft: `draft` tokens after `context`, with the logits of each.
 void llm_verify(State& state, const LlmSource& source) {
   const LlmShape shape{1, size_axis(state, "context"), size_axis(state, "draft"), LlmLogits::kAll};
   std::size_t agreed = 0;

@@ -22,16 +22,16 @@ struct LlmShape {
   double rows() const { return static_cast<double>(sequences * tokens); }
 };
 
-/// Returns the minimum of bytes and operations: weights, keys and values once, and the required logits. The
-/// dtype is "int8" if more than a twentieth of the operations are on integers.
+/// Least bytes and operations: weights, keys and values once, and the required logits. The dtype is "int8" if
+/// more than a twentieth of the operations are on integers.
 Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa);
 
-/// Measures decoding; the axes may change the layers of `config`.
+/// The axes may change the layers of `config`.
 void llm_decode(State& state, const LlmConfig& config);
 
-/// Parses "--model FILE" (GGUF, safetensors, or llama2_7b and mixtral_8x7b with random weights) and the
-/// prompt "--tokens 1,15,27" (Registry::TakeArguments). Adds llm.decode, llm.prefill and llm.verify. Throws
-/// Error like open_llm_file, and for token ids outside the vocabulary.
+/// "--model FILE" (GGUF, safetensors, or llama2_7b and mixtral_8x7b with random weights) and the prompt
+/// "--tokens 1,15,27" (Registry::TakeArguments). Adds llm.decode, llm.prefill and llm.verify. Throws Error
+/// like open_llm_file, and for token ids outside the vocabulary.
 void register_llm(Registry& registry, const std::vector<std::string>& arguments);
 
 }  // namespace headroom::native

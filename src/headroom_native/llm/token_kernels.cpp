@@ -112,8 +112,8 @@ constexpr std::size_t kLine = 64 / sizeof(Bf16);
 
 constexpr std::size_t kTileQueries = sizeof(Vector) >= 64 ? 4 : 2, kTileKeys = 4;
 
-/// sums[a][b] += left(a) * right(b). With a single `left`, which is bound by memory, each `right` is loaded
-/// where it is used.
+/// sums[a][b] += left(a) * right(b). A single `left` is bound by memory: each `right` is loaded where it is
+/// used.
 template <std::size_t kLeft, std::size_t kRight>
 HWY_INLINE void multiply_tile(const auto& left, const auto& right, Vector (&sums)[kLeft][kRight]) {
   Vector rights[kRight];
@@ -128,7 +128,7 @@ HWY_INLINE void multiply_tile(const auto& left, const auto& right, Vector (&sums
   }
 }
 
-/// Stores scale times the sums of lanes, together: one by one they would take as long as the products.
+/// Times `scale`. Together, as one by one they take as long as the products.
 HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   const F32 tag;
   const hn::Repartition<double, F32> pairs;
@@ -152,7 +152,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   std::memcpy(to, &four, sizeof four);
 }
 
-/// The rest of a head that is no multiple of a vector.
+/// Beyond a multiple of a vector.
 [[gnu::noinline]] void add_rest(const AttentionQuery& query, const Bf16* keys, std::size_t count,
                                 std::size_t column, std::size_t width, float scale, float* scores) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -161,7 +161,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   }
 }
 
-/// Written out: GCC's order of the general form costs a tenth for a single head.
+/// Written out: for a single head GCC's order of the general form costs a tenth.
 HWY_INLINE void score_alone(const float* query, const Bf16* keys, std::size_t width, float scale,
                             float* scores) {
   const F32 tag;
@@ -260,7 +260,7 @@ HWY_INLINE float exponentials_of(float* scores, std::size_t count, float most) {
   return sum;
 }
 
-/// sums[q][column] += sum over positions of shares times values, for kVectors vectors of columns.
+/// sums[q][column] += sum over positions of shares times values, in kVectors vectors of columns.
 template <std::size_t kQueries, std::size_t kVectors>
 HWY_INLINE void weigh(const float* shares, const Bf16* values, std::size_t positions, std::size_t width,
                       std::size_t ahead, float* sums) {
@@ -308,7 +308,7 @@ HWY_INLINE void weigh_block(const float* shares, const Bf16* values, std::size_t
   }
 }
 
-/// Sums relative to the largest score so far. Source: Milakov, Gimelshein, "Online normalizer calculation for
+/// Relative to the largest score so far. Source: Milakov, Gimelshein, "Online normalizer calculation for
 /// softmax", 2018.
 struct Attention {
   float *scores, *sums, *most, *total;  // [queries, block], [queries, width], [queries] twice
@@ -339,7 +339,7 @@ HWY_INLINE std::size_t seen(const AttentionQuery& query, Slice block) {
   return std::clamp(query.positions, block.begin, block.end) - block.begin;
 }
 
-/// Skips values that a query does not see: a share of 0 would turn infinities into NaN.
+/// Skips unseen values: a share of 0 would turn infinities into NaN.
 template <std::size_t kQueries>
 HWY_INLINE void weigh_seen(const AttentionQuery* queries, Slice block, const Bf16* values, std::size_t width,
                            std::size_t ahead, const float* shares, float* sums) {
@@ -372,7 +372,7 @@ void attend(std::span<const AttentionQuery> queries, const Bf16* keys, const Bf1
             float* scratch) {
   std::size_t longest = 0;
   for (const AttentionQuery& query : queries) longest = std::max(longest, query.positions);
-  // A single query reads two long streams, which the hardware prefetcher follows better.
+  // One query reads two long streams, which hardware prefetches better.
   const bool is_alone = queries.size() == 1;
   const std::size_t step = is_alone ? longest : kAttentionBlock, ahead = is_alone ? 0 : step * width;
   Attention all(queries.size(), width, step, scratch);

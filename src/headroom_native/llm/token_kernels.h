@@ -16,7 +16,7 @@ struct AttentionQuery {
   Bf16* y;
 };
 
-/// Several heads read these positions together while they are in the caches.
+/// Read by several heads while they are in the caches.
 constexpr std::size_t kAttentionBlock = 256;
 /// Floats of scratch of `attend`: scores of a block, or of all positions for a single head.
 constexpr std::size_t attention_scratch(std::size_t queries, std::size_t width, std::size_t positions) {
@@ -34,10 +34,10 @@ struct TokenKernels {
   void (*swiglu)(const float* gate, const float* up, std::size_t count, Bf16* y) = nullptr;
   void (*round)(const float* from, std::size_t count, Bf16* to) = nullptr;
   /// y = softmax(keys query / sqrt(width)) values, over the positions that each query sees. All heads share
-  /// keys and values [positions, width]. `scratch` has attention_scratch() floats.
+  /// keys and values [positions, width]. `scratch`: attention_scratch() floats.
   void (*attend)(std::span<const AttentionQuery> queries, const Bf16* keys, const Bf16* values,
                  std::size_t width, float* scratch) = nullptr;
-  /// Returns the first index >= from with x[index] >= threshold (false for NaN), or `count`.
+  /// First index >= from with x[index] >= threshold (false for NaN), or `count`.
   std::size_t (*find_at_least)(const float* x, std::size_t from, std::size_t count,
                                float threshold) = nullptr;
 };

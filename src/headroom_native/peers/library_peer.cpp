@@ -87,8 +87,8 @@ Elf64_Ehdr checked_header(std::span<const std::byte> file, const std::string& pa
   return *header;
 }
 
-/// Reads the ELF file without running its code. Throws Error if it is missing, not ELF, of another
-/// architecture, a program or an object file.
+/// Of an ELF file, without running its code. Throws Error if it is missing, not ELF, of another architecture,
+/// a program or an object file.
 std::vector<std::string> exported_functions(const std::string& path) {
   const MappedFile mapped(path);
   const std::span<const std::byte> file = mapped.bytes();
@@ -137,7 +137,7 @@ void take_option(PeerRequest& request, const std::string& option) {
   }
 }
 
-/// In a child process: a crashing initialiser would end the runner without a message.
+/// In a child process: an initialiser may crash.
 void require_loadable(const std::string& path) {
   const pid_t child = ::fork();
   if (child < 0) return;
@@ -237,7 +237,7 @@ headroom_peer_call share_of(const WholeCall& whole, int worker, int workers) {
   return call;
 }
 
-/// Calls per copy of the inputs and worker. Data is prepared and released by one worker.
+/// By copy of the inputs and worker. One worker prepares and releases data.
 class PeerCalls {
  public:
   PeerCalls(const Peer& peer, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies)
@@ -348,7 +348,7 @@ void expect_undamaged(State& state, const Peer& peer, const GuardedOutput& y) {
 void measure(const Peer& peer, State& state, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies,
              GuardedOutput& y, const std::vector<double>& expected, Tolerance tolerance) {
   describe(peer, state);
-  // The library's threads would inherit this thread's single CPU.
+  // The library's threads would inherit this single CPU.
   if (peer.request.own_threads) pin_this_thread(pool.cpus());
   PeerCalls calls(peer, pool, std::move(of_copies));
   if (!calls.is_prepared()) {
@@ -425,7 +425,7 @@ Peer load_peer(PeerRequest request) {
   }
   require_loadable(request.path);
   Peer peer;
-  // -ffast-math may link a constructor that turns on flush to zero.
+  // -ffast-math may link a constructor that flushes to zero.
   const ThreadState before;
   peer.library = std::make_unique<LoadedLibrary>(request.path);
   peer.changed_by_loading = before.restore();

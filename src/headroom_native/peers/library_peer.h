@@ -15,8 +15,8 @@ namespace headroom::native {
 /// Value of `--peer PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]`.
 struct PeerRequest {
   std::string path, symbol;
-  std::string name;   ///< of the backend; SYMBOL by default
-  std::string dtype;  ///< the only dtype to call it with; empty: the function reports which it supports
+  std::string name;          ///< of the backend; SYMBOL by default
+  std::string dtype;         ///< the only one to call it with; empty: the function reports which it supports
   bool own_threads = false;  ///< one call for all rows, with the library's own threads
 };
 
@@ -35,12 +35,10 @@ struct Peer {
 /// By backend name.
 using Peers = std::map<std::string, Peer>;
 
-/// Throws Error if the library cannot be loaded here, lacks the symbol (names similar ones) or lacks
-/// dependencies.
+/// Throws Error if the library cannot be loaded here, lacks dependencies or the symbol (names similar ones).
 Peer load_peer(PeerRequest request);
 
-/// Verify and measure an external kernel on the memory of the native kernels. The output lies between guard
-/// zones that must not change.
+/// On the memory of the native kernels. The output lies between guard zones that must not change.
 void measure_gemv_by(const Peer& peer, State& state);
 void measure_gather_gemv_by(const Peer& peer, State& state);
 void measure_layer_norm_by(const Peer& peer, State& state);

@@ -63,7 +63,7 @@ void require_rows(const State& state, std::size_t rows, const ThreadPool& pool) 
     state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
 }
 
-/// A primitive missing on this CPU (bf16 without AVX-512) is not a failure.
+/// Missing on this CPU (bf16 without AVX-512): no failure.
 [[noreturn]] void skip_without_onednn(State& state, const dnnl::error& error) {
   state.skip(std::string("oneDNN does not support this case: ") + error.what());
 }
@@ -77,7 +77,7 @@ void* handle(const T* data) {
   return const_cast<T*>(data);
 }
 
-/// The C interface, because the C++ one allocates at each call.
+/// By the C interface: the C++ one allocates at each call.
 class OnednnCall {
  public:
   OnednnCall(dnnl::primitive primitive, std::vector<std::pair<int, memory>> arguments)
@@ -98,8 +98,8 @@ class OnednnCall {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// x[columns] of bf16 times bf16 matrices [rows, columns], plus an optional f32 bias, to y of bf16 or f32.
-/// Splits rows over the workers.
+/// x[columns] times matrices [rows, columns], of bf16, plus an optional f32 bias, to y of bf16 or f32. Splits
+/// rows over the workers.
 class OnednnMatmul {
  public:
   struct Layer {
@@ -127,7 +127,7 @@ class OnednnMatmul {
     implementation_ = workers_.front().description.impl_info_str();
   }
 
-  /// Prepares a call per worker and returns its number. Not to be called from a worker.
+  /// A call per worker; returns its number. Not to be called from a worker.
   std::size_t add(const Bf16* matrix, const Bf16* x, void* y) {
     // Each worker's CPU touches its packed weights first.
     pool_.run([&](int worker, int) {

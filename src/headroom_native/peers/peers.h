@@ -10,11 +10,10 @@
 #include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom_native/kernels/thread_pool.h"
 
-/// Libraries as backends: "onednn" (weights as stored), "onednn_packed" (weights in its own layout, converted
-/// ahead) and "openblas" (weights converted ahead to f32, twice the bytes). Each of our pinned threads calls
-/// the library for its rows, with one library thread: the fastest setup measured, because no library threads
-/// compete and every CPU reads pages that it touched first. A library that was not found at build time has no
-/// backend.
+/// "onednn" (weights as stored), "onednn_packed" (weights in its own layout, converted ahead) and "openblas"
+/// (weights converted ahead to f32, twice the bytes). Each of our pinned threads calls the library for its
+/// rows, with one library thread: the fastest setup measured, as no library threads compete and CPUs read
+/// pages that they touched first. A library not found at build time has no backend.
 namespace headroom::native {
 
 /// Backends of this build.
@@ -28,10 +27,10 @@ bool measured_by_peer(State& state, const GatherGemvWorkload& inputs, ThreadPool
 bool measured_by_peer(State& state, LayerNormWorkload& inputs, ThreadPool& pool);
 bool measured_by_peer(State& state, const MlpWorkload& inputs, ThreadPool& pool);
 
-/// bf16 matrices times the same x, results consecutive in y.
+/// bf16, times the same x; results are consecutive in y.
 struct MatrixCase {
   std::size_t rows = 0, columns = 0;
-  std::vector<std::vector<const Bf16*>> matrices;  ///< by input copy: the matrices of one iteration
+  std::vector<std::vector<const Bf16*>> matrices;  ///< by input copy: matrices of an iteration
   const Bf16* x = nullptr;
   std::vector<double> expected;
   Tolerance tolerance;

@@ -27,8 +27,7 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16((std::uint32_t{1} << count) - 1, from));
 }
 
-/// Sixteen sums hide the latency of two products per cycle with weights in L2; eight suffice for slower
-/// memory.
+/// Sixteen hide the latency of two products per cycle with weights in L2; eight suffice beyond.
 template <int kRows, PrefetchHint kAhead>
 [[gnu::always_inline]] inline void dot(const Bf16* const* rows, std::size_t columns, const Bf16* x,
                                        std::size_t ahead, __m512* sums) {
@@ -53,7 +52,7 @@ template <int kRows, PrefetchHint kAhead>
       }
     }
   }
-  // Reduced here: few registers stay live after the loop.
+  // Reduced here, so that few registers stay live.
   HEADROOM_UNROLL(4)
   for (int stride = kUnroll / 2; stride > 0; stride /= 2) {
     HEADROOM_UNROLL(4)

@@ -11,9 +11,9 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// Weights in blocks with scales, x as 16-bit fixed point q. int8: products of 16 bits in pairs (vpdpwssd). 4
-/// bits: unsigned bytes times signed bytes of q = 256 hi + lo (vpdpbusd); the initial sums correct for 8
-/// standing for zero. Exact within a block.
+/// x as 16-bit fixed point q. int8: products of 16 bits in pairs (vpdpwssd). 4 bits: unsigned bytes times
+/// signed bytes of q = 256 hi + lo (vpdpbusd); the initial sums correct for the zero at 8. Exact within a
+/// block.
 namespace headroom::native {
 namespace {
 
@@ -21,8 +21,8 @@ HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c")
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kFour = 4, kFourColumns = kFour * kBlockColumns, kFourBytes = kFour * kInt4BlockBytes;
-/// Prepared x of four blocks: high bytes for the low and high halves of the weights, low bytes for both,
-/// initial sums.
+/// Prepared x of four blocks: high bytes for the weights' low and high halves, low bytes for both, initial
+/// sums.
 constexpr std::size_t kGroupBytes = 5 * kLine;
 constexpr float kLargest = 127.0F * 257;
 
@@ -62,7 +62,7 @@ void prepare_int4(const Bf16* x, std::size_t columns, std::byte* prepared) {
   }
 }
 
-/// Returns the words that gather the numbers of four blocks from two overlapping registers.
+/// Gather the numbers of four blocks from two overlapping registers.
 constexpr std::array<std::uint16_t, 32> numbers_of_four() {
   std::array<std::uint16_t, 32> which{};
   for (std::size_t i = 0; i < which.size(); ++i) {
@@ -71,7 +71,7 @@ constexpr std::array<std::uint16_t, 32> numbers_of_four() {
   }
   return which;
 }
-/// Returns the words that repeat the scale of each block four times.
+/// Repeat each block's scale four times.
 constexpr std::array<std::uint16_t, 32> scales_of_four() {
   std::array<std::uint16_t, 32> which{};
   for (std::size_t i = 0; i < 16; ++i) which[i] = static_cast<std::uint16_t>(i / 4 * 9);

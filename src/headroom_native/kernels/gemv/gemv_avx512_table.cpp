@@ -11,8 +11,8 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// Converts int8 weights to bf16 (exact) with vpermi2b, by tables of 128 upper and lower bytes. x is split
-/// into even and odd columns, like the bytes of a register.
+/// int8 to bf16 (exact) with vpermi2b, by tables of 128 upper and lower bytes. x is split into even and odd
+/// columns, like a register's bytes.
 namespace headroom::native {
 namespace {
 
@@ -20,7 +20,7 @@ HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vbmi,avx512b
 
 constexpr std::size_t kLine = 64;
 
-/// Bytes of bf16 for 0 to 127 and -128 to -1, indexed by the weight's byte without its sign.
+/// bf16 of 0 to 127 and -128 to -1, indexed by the byte without its sign.
 struct Tables {
   std::array<std::array<std::uint8_t, 128>, 2> upper, lower;
 };
@@ -67,7 +67,7 @@ constexpr std::size_t padded(std::size_t columns) {
   return (columns + kLine - 1) / kLine * kLine;
 }
 
-/// Stores even columns, then odd ones, padded with zeros to a multiple of 64.
+/// Even columns, then odd ones, zero-padded to a multiple of 64.
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* even = reinterpret_cast<Bf16*>(prepared);
   Bf16* odd = even + padded(columns) / 2;

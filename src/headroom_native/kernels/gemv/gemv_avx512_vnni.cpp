@@ -9,9 +9,9 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// int8 weights, x as fixed point q of 16 (24) bits, split into planes of signed bytes: q = 256 hi + lo
-/// (65536 hi + 256 mid + lo). vpdpbusd multiplies unsigned by signed bytes, so weights become w + 128, and
-/// sums start at -128 times the sum of the plane. Only the rounding of x is inexact.
+/// x as fixed point q of 16 (24) bits, in planes of signed bytes: q = 256 hi + lo (65536 hi + 256 mid + lo).
+/// vpdpbusd multiplies unsigned by signed bytes, so weights become w + 128, and sums start at -128 times the
+/// plane's sum. Only the rounding of x is inexact.
 namespace headroom::native {
 namespace {
 
@@ -21,7 +21,7 @@ constexpr std::size_t kLine = 64;
 /// A row's sum of |w| <= 128 times bytes of |.| <= 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 16;
 
-/// Bytes of the initial sums, one line per plane. The planes follow, one line each per 64 columns.
+/// Bytes of the initial sums, a line per plane. The planes follow, a line each per 64 columns.
 template <int kPlanes>
 constexpr std::size_t kStartBytes = kPlanes* kLine;
 
@@ -39,7 +39,7 @@ const GemvKernel& exact_kernel() {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/// Stores the bytes of each plane, highest plane first.
+/// Highest plane first.
 template <int kPlanes>
 [[gnu::always_inline]] inline void store_planes(__m512i q, std::byte* to) {
   for (int plane = kPlanes - 1; plane > 0; --plane) {
@@ -76,14 +76,14 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (std::size_t k = 0; k < (columns + kLine - 1) / kLine * kLine; k += 16) {
     const std::size_t left = k < columns ? std::min<std::size_t>(columns - k, 16) : 0;
     const auto which = static_cast<__mmask16>(avx512::first_bytes(left));
-    // Rounding of the scale may push the largest x out of range.
+    // Rounding the scale may push the largest x out of range.
     const __m512 scaled = _mm512_min_ps(_mm512_mul_ps(load_floats(x + k, which), scales), most);
     store_planes<kPlanes>(_mm512_cvtps_epi32(scaled), planes + k / kLine * kLine * kPlanes + k % kLine);
   }
   store_starts<kPlanes>(prepared + kLine, columns);
 }
 
-/// Assembly: GCC 12 copies each sum to another register and back for the intrinsic.
+/// Assembly: for the intrinsic GCC 12 copies each sum to another register and back.
 [[gnu::always_inline]] inline void add_products(__m512i& sum, __m512i a, __m512i b) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
@@ -192,7 +192,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   }
 }
 
-/// Walks of tuning.cpp; others take the nearest. The strict form supports only some.
+/// Walks of tuning.cpp; others take the nearest. The strict form has only some.
 template <int kPlanes, int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* start,
                    float step, GemvWalk walk, float* y) {

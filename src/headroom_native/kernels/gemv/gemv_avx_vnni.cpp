@@ -10,8 +10,8 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// As gemv_avx512_vnni.cpp, with vectors of 32 bytes: 32 of hi and 32 of lo per 32 columns. 128 times the sum
-/// of each plane is subtracted at the end.
+/// As gemv_avx512_vnni.cpp, in 32 bytes: 32 of hi, 32 of lo per 32 columns. Subtracts 128 times each plane's
+/// sum at the end.
 namespace headroom::native {
 namespace {
 
@@ -33,7 +33,7 @@ const GemvKernel& exact_kernel() {
   return kernel;
 }
 
-/// Assembly: the compiler options would decide the intrinsic's encoding (AVX-VNNI or AVX512-VNNI).
+/// Assembly: compiler options would choose the intrinsic's encoding (AVX-VNNI or AVX512-VNNI).
 template <bool kVex>
 [[gnu::always_inline]] inline void add_products(__m256i& sum, __m256i a, __m256i b) {
   if constexpr (kVex) {
@@ -52,7 +52,7 @@ template <bool kVex>
 [[gnu::always_inline]] inline __m256i fixed(const Bf16* x, __m256 scale) {
   const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
   const __m256 scaled = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(words, 16)), scale);
-  // Rounding of the scale may push the largest x out of range.
+  // Rounding the scale may push the largest x out of range.
   const __m256 most = _mm256_set1_ps(kLargest), least = _mm256_set1_ps(-kLargest);
   return _mm256_cvtps_epi32(_mm256_max_ps(_mm256_min_ps(scaled, most), least));
 }

@@ -26,7 +26,7 @@ HWY_INLINE hn::Vec<Integers> load_integers(const std::byte* from) {
   return hn::PromoteTo(Integers(), hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(from)));
 }
 
-/// Stores x as floats, then eight times the sum of each block, the excess of 4-bit numbers, whose zero is 8.
+/// x as floats, then eight times each block's sum: the zero of 4-bit numbers is 8.
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* plain = reinterpret_cast<float*>(prepared);
   for (std::size_t k = 0; k < columns; ++k) plain[k] = to_float(x[k]);
@@ -47,7 +47,7 @@ HWY_INLINE Vector products_of_int8(const std::byte* numbers, const float* x) {
   return sums;
 }
 
-/// Does not subtract 8. The low halves of the bytes are the first sixteen columns.
+/// Without subtracting 8. The bytes' low halves are the first sixteen columns.
 HWY_INLINE Vector products_of_int4(const std::byte* numbers, const float* x) {
   const F32 tag;
   const Integers integers;
@@ -118,8 +118,8 @@ void multiply_int4_blocks(const std::byte* weights, std::size_t rows, std::size_
 constexpr std::size_t kLine = 64, kSuper = 256;
 constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
 
-/// Layouts of ggml-common.h. Q4, Q5: two binary16 scales (of factors and of minima), then factors and minima
-/// in 6 bits. Q6: scales at the end.
+/// Layouts of ggml-common.h. Q4, Q5: two binary16 scales (of factors, of minima), then factors and minima in
+/// 6 bits. Q6: scales at the end.
 struct Q4 {
   static constexpr std::size_t kBytes = 144, kBits = 16;
   static constexpr bool kHasFifth = false;
@@ -175,7 +175,7 @@ HWY_INLINE Vector as_floats(hn::Vec<Integers> integers) {
   return hn::ConvertTo(F32(), integers);
 }
 
-/// Upper bits stay in place and are scaled by a power of two (exact).
+/// Upper bits stay in place, scaled by a power of two (exact).
 template <typename Format>
 HWY_INLINE void read_block(const std::byte* block, float* to) {
   const F32 tag;
@@ -265,8 +265,7 @@ using U8 = hn::Rebind<std::uint8_t, I16>;
 constexpr std::size_t kStep = 2 * kLanes;  // 16-bit numbers
 constexpr std::size_t kSteps = 32 / kStep;
 
-/// Behind the header: x as 16-bit integers, then sixteen floats per block; the last eight are sums of 32
-/// values of x, for the minima.
+/// x as 16-bit integers, then sixteen floats a block; the last eight are sums of 32 values, for the minima.
 void prepare_super(const Bf16* x, std::size_t columns, std::byte* prepared) {
   const FixedPoint point = fixed_point(x, columns, 32767, columns, prepared);
   if (!point.fits) return prepare_super_floats(x, columns, prepared + kLine);
@@ -298,7 +297,7 @@ HWY_INLINE hn::Vec<I16> masked(hn::Vec<I16> value, std::int16_t mask) {
   return hn::And(value, hn::Set(I16(), mask));
 }
 
-/// Sums of products in pairs; some targets keep two vectors.
+/// In pairs; some targets keep two vectors.
 struct PairSums {
   hn::Vec<Integers> even, odd;
 
@@ -343,7 +342,7 @@ HWY_INLINE void add_block(const std::byte* block, const std::int16_t* x, const f
     sums[1] = hn::NegMulAdd(hn::LoadU(tag, scales + i), hn::LoadU(tag, x_sums + i), sums[1]);
 }
 
-/// Returns the scales at `number`, a multiple of kStep; a scale covers sixteen numbers.
+/// At a multiple of kStep; a scale covers sixteen numbers.
 HWY_INLINE Vector scales_at(const float* scales, std::size_t number) {
   return eights(scales[number / 16], scales[number / 16 + (kStep == 32 ? 1 : 0)]);
 }

@@ -28,7 +28,7 @@ constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
 
 #include "headroom_native/kernels/gemv/gemv_walks.h"
 
-/// Even columns of x as floats, then the odd columns at the next multiple of 64 bytes.
+/// As floats: even columns, then odd ones at the next multiple of 64 bytes.
 struct SplitX {
   const float* even;
   const float* odd;
@@ -51,7 +51,7 @@ void prepare_bf16(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (; k < columns; ++k) (k % 2 == 0 ? even : odd)[k / 2] = to_float(x[k]);
 }
 
-/// Otherwise GCC loads the words twice, and two loads per cycle bound the kernel.
+/// Otherwise GCC loads the words twice; two loads per cycle bound the kernel.
 HWY_INLINE hn::Vec<Words> load_words_once(const Bf16* from) {
   auto words = load_words(from);
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET) && HWY_ARCH_X86
@@ -175,7 +175,7 @@ void multiply_int8(const std::byte* weights, std::size_t rows, std::size_t colum
 }
 
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-/// x as 16-bit fixed point behind the header. Products are summed exactly in 32 bits (vpmaddwd, smlal).
+/// x as 16-bit fixed point. Products are summed exactly in 32 bits (vpmaddwd, smlal).
 using I32 = hn::Repartition<std::int32_t, F32>;
 using I16 = hn::Repartition<std::int16_t, F32>;
 using HalfI16 = hn::Rebind<std::int16_t, F32>;
@@ -188,7 +188,7 @@ void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* fixed = reinterpret_cast<std::int16_t*>(prepared + kLine);
   const F32 tag;
   const hn::Rebind<std::uint16_t, F32> halves;
-  // Rounding of the scale may push the largest x out of range; DemoteTo saturates.
+  // Rounding the scale may push the largest x out of range; DemoteTo saturates.
   const auto scales = hn::Set(tag, point.scale);
   std::size_t k = 0;
   for (; k + kLanes <= columns; k += kLanes) {
@@ -209,7 +209,7 @@ struct FixedKernel {
   HWY_INLINE static void dot(const std::int8_t* const* rows, std::size_t columns, const std::byte* prepared,
                              std::size_t ahead, float* y) {
     constexpr std::size_t kStep = 2 * kLanes;  // columns of a vector of x
-    // Each lane adds two products of at most 128 * 32767 per step: 256 steps fit 32 bits.
+    // Two products of at most 128 * 32767 a lane and step: 256 steps fit 32 bits.
     constexpr std::size_t kBlock = 256 * kStep;
     static_assert(kBlock % kLine == 0 && kLine % kStep == 0);
     const auto* fixed = reinterpret_cast<const std::int16_t*>(prepared);

@@ -13,7 +13,7 @@ namespace headroom::native {
 
 /// Place of the weights that one thread reads.
 enum class Residency {
-  kNear,  ///< in its own caches: several rows at once, so that each load of x serves all
+  kNear,  ///< in its own caches: several rows at once share each load of x
   kFar    ///< beyond its caches: one row after another, as one prefetched stream
 };
 
@@ -24,11 +24,11 @@ enum class PrefetchLevel {
   kLargerCaches,  ///< bypasses L1, which holds x
 };
 
-/// Order of reading weights. No walk is best at all sizes (tuning.h chooses); missing ones map to
-/// effective_walk().
+/// Order of reading weights. No walk is best at all sizes (tuning.h chooses); effective_walk() replaces
+/// missing ones.
 struct GemvWalk {
   int rows = 1;              ///< rows at once: 1, 2 or 4
-  std::size_t ahead = 8192;  ///< prefetch distance within a row, in bytes; 0: no prefetch
+  std::size_t ahead = 8192;  ///< prefetch distance in a row, in bytes; 0: none
   /// Rows read at once are a quarter of the matrix apart: long streams.
   bool apart = false;
   PrefetchLevel into = PrefetchLevel::kAllCaches;  ///< target of the prefetch
@@ -59,15 +59,14 @@ constexpr GemvWalk effective_walk(GemvWalk walk) {
 /// Streams that the hardware prefetcher can follow; x stays in L1.
 constexpr GemvWalk kFourStreams = GemvWalk(4, 2048, PrefetchLevel::kLargerCaches).with_rows_apart();
 
-/// Ways to multiply int8 weights by x. bf16 weights have kBest and kStrict.
+/// For int8 weights. bf16 weights have kBest and kStrict.
 enum class GemvForm {
   kBest,   ///< x as 16-bit fixed point (error 3e-5 of the largest |x|); kStrict on the baseline of x86
   kTable,  ///< weights to bf16 by a register table, exact; needs AVX512-BF16 and AVX512-VBMI
   kStrict  ///< as exact as f32: x as 24-bit fixed point, or weights to f32
 };
 
-/// Matrix-vector product y[row] = sum over columns of weights[row][column] * x[column]. NaN and infinity
-/// propagate as in f32.
+/// y[row] = sum over columns of weights[row][column] * x[column]. NaN and infinity propagate as in f32.
 struct GemvKernel {
   void (*prepare)(const Bf16* x, std::size_t columns, std::byte* prepared) = nullptr;
   /// `weights` are row-major without gaps. Accumulates in f32.
@@ -76,7 +75,7 @@ struct GemvKernel {
   /// Rounds to nearest even.
   void (*round)(const float* x, std::size_t count, Bf16* y) = nullptr;
   std::string isa;  ///< "AVX3", "avx512_bf16"
-  /// Default beyond the caches if no walk was tuned for the shape.
+  /// Beyond the caches, without tuning for the shape.
   GemvWalk far_walk = kFourStreams;
   /// dtype of the peak that bounds its products: "int8" for fixed-point x.
   const char* products = "bf16";
@@ -87,8 +86,8 @@ constexpr std::size_t prepared_bytes(std::size_t columns) {
   return columns * sizeof(float) + columns / 8 + 1024;
 }
 
-/// Returns the kernel for "bf16", "int8", or a dtype of gemv_blocks and gemv_super_blocks. Throws
-/// std::logic_error otherwise, and for kTable without has_gemv_form.
+/// For "bf16", "int8", or a dtype of gemv_blocks and gemv_super_blocks. Throws std::logic_error otherwise,
+/// and for kTable without has_gemv_form.
 GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm::kBest);
 
 bool has_gemv_form(std::string_view dtype, Isa isa, GemvForm form);
@@ -99,25 +98,24 @@ GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form =
 /// kNear if a thread's share of the weights fits half of a typical L2.
 Residency residency_of(std::size_t bytes_per_thread, bool hot);
 
-/// Weights in blocks of 32 along a row, each after a binary16 scale: "int8_g32" (ggml's Q8_0) or "int4"
-/// (Q4_0). Columns must be a multiple of 32. With byte products, x is 16-bit fixed point (error 3e-5 of the
-/// largest |x|).
+/// Blocks of 32 along a row, each after a binary16 scale: "int8_g32" (ggml's Q8_0) or "int4" (Q4_0). Columns
+/// must be a multiple of 32. With byte products, x is 16-bit fixed point (error 3e-5 of the largest |x|).
 GemvKernel gemv_blocks(std::string_view dtype, Isa isa);
 
 /// In f32, for every CPU.
 GemvKernel portable_gemv_blocks(std::string_view dtype, Isa isa);
 
-/// Weights in blocks of 256 along a row (ggml's K-quants): "q4_k", "q5_k" or "q6_k". Columns must be a
-/// multiple of 256. x is 16-bit fixed point (error 3e-5 of the largest |x|), exact for products that share a
-/// scale; the x86 baseline computes in f32.
+/// Blocks of 256 along a row (ggml's K-quants): "q4_k", "q5_k", "q6_k". Columns must be a multiple of 256. x
+/// is 16-bit fixed point (error 3e-5 of the largest |x|), exact for products that share a scale; f32 on the
+/// x86 baseline.
 GemvKernel gemv_super_blocks(std::string_view dtype, Isa isa);
 
-/// Unpacks `columns` numbers of a row to bf16. Prefetches `ahead` bytes ahead; 0: none.
+/// To bf16, `columns` numbers. Prefetches `ahead` bytes ahead; 0: none.
 using UnpackSuperBlocks = void (*)(std::string_view dtype, const std::byte* from, std::size_t columns,
                                    std::size_t ahead, Bf16* to);
 UnpackSuperBlocks unpack_super_blocks(Isa isa);
 
-// Instructions that Highway lacks. Call only if isa.h reports the instruction set.
+// Beyond Highway. Call only if isa.h reports the instruction set.
 
 #if defined(__x86_64__)
 /// bf16 weights, products in pairs (AVX512-BF16).

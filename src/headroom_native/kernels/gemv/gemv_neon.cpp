@@ -10,8 +10,8 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// sdot sums four products of signed bytes in 32 bits, bfdot two of bf16. Assembly needs neither compiler
-/// options nor function attributes.
+/// sdot sums four products of signed bytes in 32 bits, bfdot two of bf16. Assembly needs no compiler options
+/// or function attributes.
 namespace headroom::native {
 namespace {
 
@@ -27,8 +27,7 @@ constexpr std::size_t kVector = 16;  // bytes
 
 #include "headroom_native/kernels/gemv/gemv_walks.h"
 
-/// q = 256 hi + lo in signed bytes: behind the header, 16 bytes of hi and 16 of lo per 16 columns, padded
-/// with zeros.
+/// q = 256 hi + lo in signed bytes: 16 of hi and 16 of lo per 16 columns, zero-padded.
 constexpr float kLargest = 127.0F * 257;
 /// A lane's sum of products of at most 128 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
@@ -43,7 +42,7 @@ const GemvKernel& exact_kernel() {
   const uint16x8_t bits = vld1q_u16(x);
   const auto half = [&](uint16x4_t part) {
     const float32x4_t scaled = vmulq_f32(vreinterpretq_f32_u32(vshll_n_u16(part, 16)), scale);
-    // Rounding of the scale may push the largest x out of range.
+    // Rounding the scale may push the largest x out of range.
     return vmovn_s32(vcvtnq_s32_f32(vmaxq_f32(vminq_f32(scaled, most), vnegq_f32(most))));
   };
   return vcombine_s16(half(vget_low_u16(bits)), half(vget_high_u16(bits)));
@@ -137,7 +136,7 @@ struct Bf16Kernel {
   [[gnu::always_inline]] static void dot(const Bf16* const* rows, std::size_t columns,
                                          const std::byte* prepared, std::size_t ahead, float* y) {
     constexpr std::size_t kColumns = kVector / sizeof(Bf16);
-    constexpr std::size_t kVectors = 16 / kRows;  // sums that hide the latency of adding on four pipes
+    constexpr std::size_t kVectors = 16 / kRows;  // hide the latency of adding on four pipes
     static_assert(kVectors * kVector % kLine == 0);
     const auto* x = reinterpret_cast<const std::uint16_t*>(prepared);
     float32x4_t sums[kRows][kVectors];

@@ -141,7 +141,7 @@ void multiply_exactly(const std::byte* weights, std::size_t rows, std::size_t co
   multiply<Kernel<Exact<Weight>>>(weights, rows, columns, prepared, walk, y);
 }
 
-/// q = 256 high + low in signed bytes: behind the header all of high, then all of low.
+/// q = 256 high + low in signed bytes: all of high, then all of low.
 constexpr float kLargest = 127.0F * 257;
 /// A lane's sum of products of at most 128 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
@@ -181,7 +181,7 @@ void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (std::size_t k = 0; k < columns; k += svcntw()) {
     const svbool_t some = svwhilelt_b32_u64(k, columns);
     const svfloat32_t scaled = svmul_n_f32_x(some, load_floats(some, x + k), point.scale);
-    // Rounding of the scale may push the largest x out of range.
+    // Rounding the scale may push the largest x out of range.
     const svfloat32_t held = svmax_n_f32_x(some, svmin_n_f32_x(some, scaled, kLargest), -kLargest);
     const svint32_t fixed = svcvt_s32_f32_x(some, svrintn_f32_x(some, held));
     const svint32_t upper = svasr_n_s32_x(some, svadd_n_s32_x(some, fixed, 128), 8);

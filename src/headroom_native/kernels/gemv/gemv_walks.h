@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included within a namespace, once per Highway target: hence no guard and no includes.
 
-/// Multiplies all rows in groups. Kernel::dot<kRows, kAhead> multiplies kRows rows of Kernel::Weight with
-/// prepared x: each step takes whole cache lines, prefetches each once, and uses enough sums to hide the
-/// latency of additions.
+/// Kernel::dot<kRows, kAhead> multiplies kRows rows of Kernel::Weight with prepared x: each step takes whole
+/// cache lines, prefetches each once, and uses enough sums to hide the latency of additions.
 template <typename Kernel, int kRows, PrefetchHint kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                  GemvWalk walk, float* y) {
