@@ -60,12 +60,12 @@ Tolerance tolerance_of(const GatherGemvWorkload& inputs, bool in_place, const Pl
                            inputs.expected.size());
 }
 
-/// For a bf16 x, ATen rounds mean, reciprocal deviation and their products to bf16, each up to 2^-9 of the
-/// factor of gamma.
+/// For a bf16 x, ATen rounds mean, reciprocal deviation and their products to bf16, each up to 2^-9 times
+/// gamma.
 constexpr Tolerance kNormTolerance{.relative = 8 * 0x1p-8};
 
-/// ATen rounds to bf16 after linear and inside LayerNorm, each up to 2^-9 before gamma; the second layer
-/// spreads the first's error.
+/// ATen rounds to bf16 after linear and in LayerNorm, each up to 2^-9 before gamma; the second layer spreads
+/// the first's error.
 constexpr Tolerance kMlpTolerance{.relative = 12 * 0x1p-8};
 
 struct Layer {
@@ -117,7 +117,7 @@ Precision precision_of(const MlpWorkload& inputs, bool in_place, const Place& pl
                   precision_of_sums(product, {size, hidden}, place));
 }
 
-/// y = W.to(bf16) @ x (GemvWorkload). int8 weights are converted in each call, as in the seed's eager code.
+/// y = W.to(bf16) @ x (GemvWorkload). Converts int8 weights in each call, as the seed's eager code.
 void gemv(State& state, const Place& place) {
   use_threads_of(state);
   const auto inputs = gemv_workload(state, fresh_threads(state.threads()));
@@ -164,8 +164,8 @@ void gather_gemv(State& state, const Place& place) {
   });
 }
 
-/// at::layer_norm over the rows of x (LayerNormWorkload). gamma and beta are bf16, the only dtype that every
-/// version accepts with a bf16 x.
+/// at::layer_norm over the rows of x (LayerNormWorkload). gamma and beta are bf16: every version accepts that
+/// with a bf16 x.
 void layer_norm(State& state, const Place& place) {
   use_threads_of(state);
   const Team team = fresh_threads(state.threads());
@@ -191,7 +191,7 @@ void layer_norm(State& state, const Place& place) {
       });
 }
 
-/// Linear, LayerNorm, twice (MlpWorkload). The tolerance covers ATen's rounding in between.
+/// Linear, LayerNorm, twice (MlpWorkload); the tolerance covers ATen's rounding.
 void mlp_layer_norm_gelu(State& state, const Place& place) {
   use_threads_of(state);
   const auto inputs = mlp_workload(state, fresh_threads(state.threads()));

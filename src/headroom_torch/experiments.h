@@ -10,11 +10,11 @@ namespace headroom::torch_runner {
 
 struct Place;  // main.cpp does not include libtorch's headers
 
-/// Backends: "aten", eager, with new outputs in each call; "aten_out", preallocated. The runner's arguments
-/// may name modules (modules.h).
+/// Backends: "aten", eager, with new outputs in each call; "aten_out", preallocated. Arguments may name
+/// modules (modules.h).
 void register_torch_experiments(Registry& registry);
 
-/// Returns gpt-fast's benchmarks without backends. `at` binds each to a place.
+/// gpt-fast's, without backends. `at` binds each to a place.
 SeedExperiments placed_experiments(
     const std::function<Experiment::Function(void (*)(State&, const Place&))>& at);
 

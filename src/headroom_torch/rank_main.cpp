@@ -132,9 +132,8 @@ void serve_rank(Channel channel, const RankPlace& place) {
 
 namespace {
 
-/// Keeps freed memory, as allocators of training programs do: glibc would unmap blocks above 128 KiB and
-/// heaps of arenas, and each iteration fault its gradients' pages in again. One arena, because every case has
-/// a thread.
+/// As allocators of training programs do: glibc would unmap blocks above 128 KiB and heaps of arenas, and
+/// each iteration fault its gradients' pages in again. One arena, because every case has a thread.
 void keep_freed_memory() {
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_MAX, 0);
@@ -145,7 +144,7 @@ void keep_freed_memory() {
 
 int main(int, char** argv) {
   keep_freed_memory();
-  // A rank that hangs in a collective must not outlive the command line.
+  // A rank may hang in a collective.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     auto channel = headroom::inherited_channel();

@@ -24,7 +24,7 @@ double product(at::IntArrayRef sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
 }
 
-/// Nothing if the tensor is absent or has fewer than `dims` dimensions.
+/// None if the tensor is absent or has fewer than `dims` dimensions.
 std::optional<at::IntArrayRef> sizes_at(Arguments arguments, std::size_t index, std::size_t dims) {
   if (index >= arguments.size() || !arguments[index].isTensor()) return std::nullopt;
   const at::Tensor& tensor = arguments[index].toTensor();
@@ -53,8 +53,8 @@ double convolved(std::int64_t input, std::int64_t kernel, std::int64_t stride, s
   return static_cast<double>((input + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1);
 }
 
-/// convolution(input, weight, bias, stride, padding, dilation, transposed, ...). Weights [out, in / groups,
-/// ...] apply once per output position; transposed ones, [in, out / groups, ...], once per input position.
+/// (input, weight, bias, stride, padding, dilation, transposed, ...). Weights [out, in / groups, ...] apply
+/// once per output position; transposed ones, [in, out / groups, ...], once per input position.
 std::optional<double> convolution(Arguments arguments) {
   const auto input = sizes_at(arguments, 0, 3), weight = sizes_at(arguments, 1, 3);
   if (!input || !weight || input->size() != weight->size() || arguments.size() < 7) return std::nullopt;
@@ -79,8 +79,8 @@ std::optional<double> convolution(Arguments arguments) {
   return 2 * static_cast<double>(input->front()) * places * product(*weight);
 }
 
-/// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
-/// output_padding, groups, output_mask).
+/// (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
+/// output_mask).
 std::optional<double> convolution_backward(Arguments arguments) {
   const auto result = sizes_at(arguments, 0, 3), input = sizes_at(arguments, 1, 3),
              weight = sizes_at(arguments, 2, 3);

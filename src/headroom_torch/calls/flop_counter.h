@@ -13,9 +13,8 @@
 
 namespace headroom::torch_runner {
 
-/// Returns the FLOPs of an operator call (a multiply-add is two), or nothing for an unknown operator or
-/// unexpected arguments. Formulas of PyTorch's FlopCounterMode (torch/utils/flop_counter.py), plus
-/// matrix-vector and dot products.
+/// FLOPs of an operator call (a multiply-add is two); none for an unknown operator or unexpected arguments.
+/// Formulas of PyTorch's FlopCounterMode (torch/utils/flop_counter.py), plus matrix-vector and dot products.
 std::optional<double> op_flops(std::string_view name, c10::ArrayRef<const c10::IValue> arguments);
 
 struct FlopCount {
@@ -25,11 +24,11 @@ struct FlopCount {
   std::set<std::string> dtypes;                     ///< of counted calls: "f32", "bf16", else torch's names
 };
 
-/// Calls `run` once and sums op_flops() over its operators. Parts of a counted operator are not counted
-/// again; operators that only allocate, view or reshape are omitted.
+/// Calls `run` once and sums op_flops() over its operators, without parts of counted operators. Omits
+/// operators that only allocate, view or reshape.
 FlopCount count_flops(const std::function<void()>& run);
 
-/// Returns "aten::relu x2, aten::add" and the number of those beyond eight.
+/// "aten::relu x2, aten::add" and the number of those beyond eight.
 std::string calls_text(const std::map<std::string, std::int64_t>& calls);
 
 }  // namespace headroom::torch_runner

@@ -15,8 +15,7 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// Slot of the listener, which libtorch propagates between threads; PROFILER_STATE would look like a
-/// profiler.
+/// Slot of the listener, propagated between threads; PROFILER_STATE would look like a profiler.
 auto place() {
   return c10::DebugInfoKind::PRODUCER_INFO;
 }
@@ -193,7 +192,7 @@ trace::Recording OpRecorder::stop() {
   if (!listening_) throw Error("the recorder of " + file_.string() + " was stopped without a start");
   listening_.reset();
   add_steps(stopped_ns);
-  // Enclosing calls first: readers nest by start order.
+  // Enclosing calls first: readers nest by order.
   std::ranges::stable_sort(calls_, [](const RecordedCall& a, const RecordedCall& b) {
     return std::pair(a.start_ns, -a.duration_ns) < std::pair(b.start_ns, -b.duration_ns);
   });

@@ -19,7 +19,7 @@
 
 namespace headroom::torch_runner {
 
-/// Receives operator calls and record_function ranges. Calls on several threads may overlap.
+/// Operator calls and record_function ranges; those of several threads may overlap.
 class OpListener {
  public:
   virtual ~OpListener() = default;
@@ -28,8 +28,8 @@ class OpListener {
   virtual void end(const at::RecordFunction& call, at::ObserverContext* context) = 0;
 };
 
-/// Reports the calls of this thread, and those that autograd and torch.jit.fork make for it elsewhere.
-/// Construct and destroy on one thread, in stack order.
+/// Reports this thread's calls, and those that autograd and torch.jit.fork make for it elsewhere. Construct
+/// and destroy on one thread, in stack order.
 class ListenerGuard {
  public:
   explicit ListenerGuard(OpListener& listener);
@@ -42,7 +42,7 @@ class ListenerGuard {
   at::CallbackHandle callback_;
 };
 
-/// Valid only in begin(). For a TorchScript call, RecordFunction::inputs() is the interpreter's whole stack.
+/// Valid only in begin(). For TorchScript, RecordFunction::inputs() is the interpreter's whole stack.
 c10::ArrayRef<const c10::IValue> arguments_of(const at::RecordFunction& call);
 
 /// Holding the tensor would change the program's memory use.
@@ -67,7 +67,7 @@ struct RecordedCall {
 /// All but the times. Valid only in begin().
 RecordedCall recorded(const at::RecordFunction& call);
 
-/// `base_ns` is time 0 of the trace; `index` numbers its events.
+/// `base_ns` is the trace's time 0; `index` numbers its events.
 Json kineto_event(const RecordedCall& call, std::int64_t base_ns, std::int64_t process, std::size_t index);
 
 struct TraceSource {
@@ -75,8 +75,7 @@ struct TraceSource {
   int rank = 0, ranks = 1;
 };
 
-/// A collective on a process group's own threads. Written as a device kernel, the only form that Kineto's
-/// readers know.
+/// On a process group's own threads. Written as a device kernel, the only form that Kineto's readers know.
 struct RecordedCollective {
   std::string name;   ///< "all_reduce"
   std::string dtype;  ///< "Float"
@@ -84,9 +83,8 @@ struct RecordedCollective {
   std::int64_t start_ns = 0, duration_ns = 0;  ///< steady clock
 };
 
-/// Records every operator call of a thread as a Kineto trace, including calls that autograd and
-/// torch.jit.fork make for it elsewhere. next_step() begins a step. Call start() and stop() on the recorded
-/// thread.
+/// Records a thread's operator calls as a Kineto trace, with those that autograd and torch.jit.fork make for
+/// it elsewhere. next_step() begins a step. Call start() and stop() on the recorded thread.
 class OpRecorder final : public trace::Recorder, private OpListener {
  public:
   /// Compresses `file` if its name ends in .gz or .zst.

@@ -36,7 +36,7 @@ struct CollectiveBuffers {
   bool receives_only = false;  ///< this rank contributes no input
 };
 
-/// Run: void(), starts the collective and waits; a template parameter avoids an indirect call.
+/// Run: void(), starts the collective and waits; a template avoids an indirect call.
 template <typename Run>
 class CollectiveLoop final : public CollectiveCase {
  public:
@@ -54,7 +54,7 @@ class CollectiveLoop final : public CollectiveCase {
       ns += time_run();
       note.completed();
     }
-    // Ranks that finish early must not disturb the others.
+    // Early ranks must not disturb the others.
     dtensor::barrier(group_);
     return ns;
   }
@@ -64,7 +64,7 @@ class CollectiveLoop final : public CollectiveCase {
   }
 
  private:
-  /// Fresh data: an in-place all-reduce would accumulate, and stale data could pass as received.
+  /// An in-place all-reduce would accumulate, and stale data could pass as received.
   void prepare() {
     if (!buffers_.out.is_same(buffers_.in) || buffers_.receives_only) poison(buffers_.out);
     if (!buffers_.receives_only) buffers_.in.copy_(buffers_.source);

@@ -14,7 +14,7 @@
 
 namespace headroom::torch_runner {
 
-/// Input values that differ by rank and place, and are small enough for exact sums in every dtype and order.
+/// Input values by rank and place, small enough for exact sums in every dtype and order.
 class CollectivePattern {
  public:
   CollectivePattern(int ranks, std::uint64_t seed) : seed_(static_cast<std::int64_t>(seed % kPeriod)) {
@@ -43,10 +43,10 @@ at::ScalarType collective_scalar_type(const std::string& dtype);
 /// `tensor` is contiguous.
 void fill_with(at::Tensor& tensor, const ExpectedValue& expected);
 
-/// Fills a tensor with a value that no collective produces from these inputs.
+/// With a value that no collective produces from these inputs.
 void poison(at::Tensor& tensor);
 
-/// Returns "element 12 of 1024 is 3, not 5 (37 are wrong)"; empty if all are as expected.
+/// "element 12 of 1024 is 3, not 5 (37 are wrong)"; empty if all are as expected.
 std::string mismatch_text(const at::Tensor& tensor, const ExpectedValue& expected);
 
 struct CollectiveSetup {
@@ -57,14 +57,13 @@ struct CollectiveSetup {
   std::uint64_t seed = 1;
 };
 
-/// A prepared collective. Every rank of the group must make the same calls.
+/// Every rank of the group must make the same calls.
 class CollectiveCase {
  public:
   virtual ~CollectiveCase() = default;
-  /// Returns the nanoseconds of `calls` calls, each from a barrier on new data. Throws Error if a rank is
-  /// late.
+  /// Nanoseconds of `calls` calls, each from a barrier on new data. Throws Error if a rank is late.
   virtual double time(std::uint64_t calls) = 0;
-  /// Empty if the results of the last call are right.
+  /// Of the last call; empty if right.
   virtual std::string mismatch_text() const = 0;
 };
 
@@ -73,7 +72,7 @@ struct CollectiveBackendTraits {
 };
 CollectiveBackendTraits backend_traits(const dtensor::Group& group);
 
-/// Describes how `op` is composed if the backend lacks it; else empty.
+/// How `op` is composed if the backend lacks it; else empty.
 std::string composition_of(const std::string& op, const CollectiveBackendTraits& traits);
 
 /// Throws Error for an unknown collective or dtype.

@@ -88,8 +88,8 @@ void CaseMemory::around_capture(const std::function<void()>& capture) {
   allocator::endAllocateToPool(device, pool_);
 }
 
-/// Runs on the first GPU of CUDA_VISIBLE_DEVICES, timed on the device. Skips a case that exceeds device
-/// memory; throws Error for other failures.
+/// On the first GPU of CUDA_VISIBLE_DEVICES, timed on the device. Skips a case that exceeds device memory;
+/// throws Error for other failures.
 Experiment::Function on_cuda(PlacedExperiment run) {
   return [run](State& state) {
     try {
@@ -102,7 +102,7 @@ Experiment::Function on_cuda(PlacedExperiment run) {
   };
 }
 
-/// Adds gpt-fast's benchmarks in ATen operators. Backends: "aten_cuda", with new outputs in each call;
+/// gpt-fast's benchmarks in ATen operators. Backends: "aten_cuda", with new outputs in each call;
 /// "aten_cuda_out", preallocated. The registry then requires a CUDA device.
 void register_torch_cuda_experiments(Registry& registry) {
   registry.require_with(cuda::require_device);

@@ -54,7 +54,7 @@ struct Convolution {
   Convolution(LayerMaker& maker, const std::string& name, std::int64_t in, std::int64_t out,
               std::int64_t kernel, std::int64_t stride_, std::int64_t groups_ = 1)
       : stride(stride_), padding(kernel / 2), groups(groups_) {
-    // Kaiming's initialisation by fan-out, as in torchvision's ResNet.
+    // Kaiming's, by fan-out, as in torchvision's ResNet.
     const double deviation = std::sqrt(2.0 / static_cast<double>(out * kernel * kernel));
     weight = maker.normal(name + ".weight", {out, in / groups, kernel, kernel}, deviation);
   }
@@ -188,8 +188,8 @@ class Block {
   std::optional<Stage> projection_;
 };
 
-/// torchvision's residual networks: He et al., "Deep residual learning for image recognition" (2015), with
-/// the stride in the 3x3 convolution; Xie et al., "Aggregated residual transformations" (2016).
+/// torchvision's: He et al., "Deep residual learning for image recognition" (2015), with the stride in the
+/// 3x3 convolution; Xie et al., "Aggregated residual transformations" (2016).
 class ResNet final : public Model {
  public:
   ResNet(const Shape& shape, std::uint64_t seed) {
@@ -267,7 +267,7 @@ class Layer {
   Linear inner_, outer_;
 };
 
-/// A causal language model with pre-norm layers, GELU, learned positions and an untied head.
+/// A causal language model: pre-norm layers, GELU, learned positions, untied head.
 class Transformer final : public Model {
  public:
   explicit Transformer(std::uint64_t seed) {

@@ -16,7 +16,7 @@ struct Parameter {
   at::Tensor value;
 };
 
-/// The loss is the cross entropy of the logits of `input` against `target`.
+/// Loss: cross entropy of the logits of `input` against `target`.
 struct Batch {
   at::Tensor input, target;
 };
@@ -26,13 +26,13 @@ class Model {
   virtual ~Model() = default;
   /// Returns logits [n, classes].
   virtual at::Tensor forward(const at::Tensor& input) = 0;
-  /// Returns random inputs (in [0, 1), or tokens) and class 1 as every target, as in PyTorch's benchmark.
-  /// `image_size`: pixels a side, or 0 without images.
+  /// Random inputs (in [0, 1), or tokens) and class 1 as every target, as in PyTorch's benchmark.
+  /// `image_size`: pixels a side; 0 without images.
   virtual Batch batch(std::int64_t size, std::int64_t image_size, std::uint64_t seed) const = 0;
   /// Training (the default) uses batch statistics for batch normalisation.
   virtual void set_training(bool /*training*/) {}
 
-  /// Moves parameters and buffers in place. Batches are still created on the CPU.
+  /// Parameters and buffers, in place. Batches are still created on the CPU.
   void move_to(c10::Device device);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }

@@ -192,7 +192,7 @@ class BucketReducer final : public GradientReducer {
     buckets_ = std::move(buckets);
   }
 
-  /// Rebuilds buckets in the first rank's order; parameters used only elsewhere follow.
+  /// In the first rank's order; parameters used only elsewhere follow.
   void rebuild() {
     observing_ = false;
     std::vector<std::int64_t> used(parameters_.size(), 0), order(parameters_.size(), -1);
@@ -264,8 +264,7 @@ std::int64_t WorkClock::ns(const Moment& moment) const {
 }
 
 struct PendingCall::State {
-  /// Written by gloo's thread. Separate from `work`, which owns that thread's callback, to avoid a reference
-  /// cycle.
+  /// Written by gloo's thread. Separate from `work`, which owns that thread's callback: no reference cycle.
   struct Account {
     Account(const dtensor::Group& group, const at::Tensor& flat)
         : note(group, "all_reduce", at::toString(flat.scalar_type()), flat.numel(), flat.numel()) {}

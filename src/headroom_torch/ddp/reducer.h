@@ -16,7 +16,7 @@
 
 namespace headroom::torch_runner {
 
-/// Completion time of device work: a time on the CPU, an event on a GPU.
+/// When device work completes: a time on the CPU, an event on a GPU.
 struct Moment {
   std::int64_t ns = 0;  ///< steady clock, if there is no event
   dtensor::DeviceEvent event{};
@@ -32,7 +32,7 @@ class WorkClock {
   c10::Device device() const { return device_; }
   bool is_cpu() const { return device_.is_cpu(); }
 
-  /// Waits until the device is idle, the origin of GPU times.
+  /// Waits until the device is idle: the origin of GPU times.
   void restart();
   /// When this thread's work enqueued so far is done.
   Moment now() const;
@@ -48,8 +48,8 @@ class WorkClock {
 
 class PendingCall {
  public:
-  /// Waits for a started collective; on a GPU only the current stream waits. Throws Error naming `what` and
-  /// the ranks if it fails.
+  /// For a started collective; on a GPU only the current stream waits. Throws Error naming `what` and the
+  /// ranks if it fails.
   void wait(const dtensor::Group& group, const char* what);
   bool is_started() const { return state_ != nullptr; }
   /// Resets this. Call after wait(), on a GPU after WorkClock::await(). Throws std::logic_error if nothing
@@ -65,8 +65,8 @@ class PendingCall {
 /// In place, over at least two ranks.
 PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat);
 
-// No-ops for a single rank. Throw Error if a rank is lost or late. Numbers on the CPU are exchanged through
-// the group's device.
+// No-ops for a single rank. Throw Error if a rank is lost or late. Exchange CPU numbers through the group's
+// device.
 void rank_barrier(const dtensor::Group& group);  ///< a barrier
 void broadcast_from_first(const dtensor::Group& group, at::Tensor tensor);
 void broadcast_from_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
@@ -77,7 +77,7 @@ void require_same(const dtensor::Group& group, std::uint64_t checksum, const std
 /// Small, so that the first reduction starts early, as in PyTorch's DDP.
 inline constexpr std::int64_t kFirstBucketBytes = 1 << 20;
 
-/// Closes a bucket once it holds its limit, the first at min(kFirstBucketBytes, limit). `bytes` is indexed by
+/// A bucket is closed once it holds its limit, the first at min(kFirstBucketBytes, limit). `bytes` is by
 /// parameter.
 std::vector<std::vector<std::size_t>> plan_buckets(const std::vector<std::size_t>& order,
                                                    const std::vector<std::int64_t>& bytes,
@@ -89,36 +89,35 @@ enum class Reduction {
   kAccumulate,  ///< summed until the next averaging pass (DDP's no_sync)
 };
 
-/// In nanoseconds of the steady clock. On a GPU: when its gradients were ready to send, and when their sum
-/// was ready.
+/// Steady-clock ns. On a GPU: when gradients were ready to send, and when their sum was ready.
 struct BucketTimes {
   std::int64_t bytes = 0, tensors = 0;
   std::int64_t launched_ns = 0, completed_ns = 0;
 };
 
-/// begin() and finish() enclose every backward pass; all ranks make the same passes.
+/// begin() and finish() enclose backward passes; all ranks make the same ones.
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
   virtual void begin(Reduction reduction) = 0;
   /// Throws Error if a rank is lost or late.
   virtual void finish() = 0;
-  /// Times of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU call it
-  /// after clock.await().
+  /// Of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU call it after
+  /// clock.await().
   virtual std::vector<BucketTimes> times(const WorkClock& clock) = 0;
-  /// Parameters that the first averaging pass reached on no rank; not reduced.
+  /// Reached by the first averaging pass on no rank; not reduced.
   virtual std::vector<std::string> unused() const = 0;
 };
 
-/// Headroom's reducer, which overlaps averaging with the backward pass. Gradients are views of buckets; a
-/// full bucket is reduced at once, in the same order on all ranks. The first averaging pass observes the
-/// gradient order of the group's first rank for later buckets; a parameter unused then that gets a gradient
-/// later causes an Error. The parameters are on the group's device and must not be replaced.
+/// Overlaps averaging with the backward pass. Gradients are views of buckets; a full bucket is reduced at
+/// once, in the same order on all ranks. The first averaging pass observes the gradient order of the group's
+/// first rank for later buckets; a parameter unused then that gets a gradient later causes an Error. The
+/// parameters are on the group's device and must not be replaced.
 std::unique_ptr<GradientReducer> bucket_reducer(const std::vector<Parameter>& parameters,
                                                 dtensor::Group group, std::int64_t bucket_bytes);
 
-/// c10d::Reducer as configured by PyTorch's DistributedDataParallel. Treats kLocal as kAccumulate and reports
-/// no times. Throws Error for one rank, or if not built.
+/// c10d::Reducer as in PyTorch's DistributedDataParallel. Treats kLocal as kAccumulate, reports no times.
+/// Throws Error for one rank, or if not built.
 std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& parameters, dtensor::Group group,
                                               std::int64_t bucket_bytes);
 

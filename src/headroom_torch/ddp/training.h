@@ -14,8 +14,7 @@
 
 namespace headroom::torch_runner {
 
-/// torch.optim.SGD with momentum, with the settings of PyTorch's DDP benchmark. The parameters must stay on
-/// their device.
+/// torch.optim.SGD with momentum, as in PyTorch's DDP benchmark. Parameters must stay on their device.
 class Sgd {
  public:
   struct Settings {
@@ -27,7 +26,7 @@ class Sgd {
 
   /// Skips parameters without a gradient.
   void step();
-  /// Does the same work without changing any value, for timing.
+  /// The same work for timing; changes no value.
   void idle_step();
 
  private:
@@ -54,7 +53,7 @@ struct TrainingBytes {
 /// FLOPs per example, forward and backward.
 double training_flops(Model& model, std::int64_t image_size);
 
-/// Minimal bytes of an iteration, without activations, which may stay in caches.
+/// Minimal, without activations, which may stay in caches.
 struct TrainingTraffic {
   double read = 0, written = 0;
 };
@@ -74,7 +73,7 @@ struct TrainingSetup {
   std::uint64_t seed = 1;
 };
 
-/// Times in nanoseconds; all but `alone` belong to the iteration with reduction.
+/// In ns; all but `alone` belong to the iteration with reduction.
 struct TrainingRound {
   double iteration = 0;
   double alone = 0;  ///< the iteration without reduction
@@ -93,7 +92,7 @@ struct BucketHistory {
 class Training {
  public:
   /// Broadcasts the first rank's parameters. Every rank of the group must call it with an equal setup. Throws
-  /// Error on all ranks if their models differ.
+  /// Error on all ranks if models differ.
   Training(TrainingSetup setup, std::unique_ptr<Model> model, dtensor::Group group);
 
   bool is_reducing() const { return reducer_ && group_.size() > 1; }
@@ -104,7 +103,7 @@ class Training {
   /// Throws Error on all ranks if the replicas differ.
   void require_equal_replicas() const;
   double loss() const { return loss_; }
-  /// Writes a trace of `count` iterations of this rank, with bucket reductions as collectives.
+  /// A trace of `count` iterations of this rank; bucket reductions are collectives.
   void record(const std::string& file, int count);
 
  private:

@@ -34,14 +34,14 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// May communicate: every rank must make the same calls in the same order.
+/// May communicate: all ranks must make the same calls in order.
 class DispatchCase {
  public:
   virtual ~DispatchCase() = default;
-  /// A cycle calls, in random order, the operator on the whole tensor (plain), on this rank's part (local)
-  /// and on the distributed tensor, with the propagation cache cleared (miss) and filled (hit); each kind
-  /// counts its median. The hit is the case's time. Columns, in us: the kinds, their differences, and the
-  /// steps of an extra miss and hit; also user-space instructions per call.
+  /// A cycle calls, in random order, the operator on the whole tensor (plain), this rank's part (local) and
+  /// the distributed tensor, with the propagation cache cleared (miss) and filled (hit), and takes each
+  /// kind's median. The hit is the case's time. Columns, in us: the kinds, their differences, the steps of an
+  /// extra miss and hit; also user-space instructions per call.
   virtual void measure(State& state) = 0;
 };
 
@@ -60,7 +60,7 @@ struct PanelOp {
   std::unique_ptr<DispatchCase> (*make)(const DispatchContext& context);
 };
 
-/// Without `whole` and `local` for operators that plain tensors lack.
+/// `whole` and `local` are empty for operators that plain tensors lack.
 struct Operands {
   std::vector<at::Tensor> whole, local, placed;
 };
@@ -73,7 +73,7 @@ double time_call(const Call& call, const std::vector<at::Tensor>& operands) {
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
 
-/// Call: at::Tensor(const std::vector<at::Tensor>&); a template parameter avoids an indirect call.
+/// Call: at::Tensor(const std::vector<at::Tensor>&); a template avoids an indirect call.
 template <typename Call>
 class CycleLoop final : public DispatchCase {
  public:
@@ -105,7 +105,7 @@ class CycleLoop final : public DispatchCase {
   static constexpr const char* kSteps[] = {"key", "look-up", "redistribute", "local", "wrap"};
   static constexpr const char* kKinds[] = {"plain", "local", "miss", "hit"};
 
-  /// Nanoseconds of each step; empty for calls that bypass the dispatcher.
+  /// In ns; empty for calls that bypass the dispatcher.
   struct Steps {
     std::vector<double> miss, hit;
   };
@@ -155,7 +155,7 @@ class CycleLoop final : public DispatchCase {
 
   void add_us(const std::string& column, double ns) { columns_.at(column).add(ns / kNsPerUs); }
 
-  /// Returns the median. `may_be_fewer`: stop early for slow calls; not allowed if ranks communicate.
+  /// The median. `may_be_fewer`: stops early for slow calls; not allowed if ranks communicate.
   double typical(const std::vector<at::Tensor>& operands, bool may_be_fewer) {
     std::size_t calls = 0;
     double total_ns = 0;
@@ -240,7 +240,7 @@ class CycleLoop final : public DispatchCase {
     return kind == "plain" ? operands_.whole : kind == "local" ? operands_.local : operands_.placed;
   }
 
-  /// Not inlined: bench/dispatch_instructions.py makes callgrind count inside functions of this name.
+  /// Not inlined: bench/dispatch_instructions.py makes callgrind count in functions of this name.
   [[gnu::noinline]] void counted_calls(const std::vector<at::Tensor>& operands, bool miss, int count) {
     for (int i = 0; i < count; ++i) {
       if (miss) mesh_->cache().clear();
@@ -256,7 +256,7 @@ class CycleLoop final : public DispatchCase {
   Operands operands_;
   Call call_;
   std::vector<double> times_;
-  std::mt19937_64 order_;                  ///< same sequence on every rank, because they communicate
+  std::mt19937_64 order_;                  ///< the same on every rank, because they communicate
   std::map<std::string, Column> columns_;  ///< by name
 };
 

@@ -22,17 +22,17 @@ enum class Fallback : std::uint8_t {
   kReplicate,  // compute the whole on every rank
 };
 
-/// The ranks of a world as an n-dimensional grid in row-major order. Owns the specs and the propagation cache
-/// of its tensors, for one thread at a time, as collectives are ordered.
+/// A world's ranks as an n-dimensional grid in row-major order. Owns its tensors' specs and propagation
+/// cache, for one thread at a time, as collectives are ordered.
 class DeviceMesh : public c10::intrusive_ptr_target {
  public:
   /// Every rank must call it with the same shape. `names` are unique, or empty for "0", "1", …. Throws Error
-  /// if the sizes do not multiply to the size of the world or the names do not fit. With kNccl its tensors
-  /// are on this rank's GPU.
+  /// if the sizes do not multiply to the world's or the names do not fit. With kNccl its tensors are on this
+  /// rank's GPU.
   static MeshPtr create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names = {},
                         Transport transport = Transport::kGloo);
 
-  /// The sub-grid that contains this rank, always the same object. Throws Error for an unknown name.
+  /// The sub-grid of this rank, always the same object. Throws Error for an unknown name.
   MeshPtr submesh(const std::vector<std::string>& names);
 
   int dims() const { return static_cast<int>(shape_.size()); }

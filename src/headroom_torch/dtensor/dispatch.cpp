@@ -23,8 +23,8 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// The operator, the specs of its tensors, its static arguments. Self-delimiting: equal words mean equal
-/// calls. Does not allocate.
+/// Operator, specs of its tensors, static arguments. Self-delimiting: equal words mean equal calls. Does not
+/// allocate.
 class CallKey {
  public:
   CallKey(const void* op, c10::ArrayRef<c10::IValue> arguments, Statics statics)
@@ -33,13 +33,13 @@ class CallKey {
     for (const c10::IValue& argument : arguments) add(argument);
   }
 
-  /// False if the call does not fit; its plan is then not cached.
+  /// False if the call does not fit; its plan is not cached.
   bool complete() const { return complete_; }
   c10::ArrayRef<std::uint64_t> words() const { return {words_.data(), count_}; }
   std::uint64_t hash() const { return hash_; }
 
  private:
-  /// Low bits of a value's first word; those of a Spec pointer (a distributed tensor) are zero.
+  /// Low bits of a value's first word; zero for a Spec pointer (a distributed tensor).
   enum Kind : std::uint64_t { kNone = 1, kInt, kDouble, kBool, kList, kText, kPlain };
   static_assert(alignof(Spec) >= 8);
 
@@ -283,9 +283,9 @@ void compose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit
   stack->emplace_back(std::move(result));
 }
 
-/// Candidate keys: below autograd, unused by libtorch, compatible with autograd and view tracking. Fake
-/// leaves the device's backend in place. The others are backends, for which ATen prefers composite kernels to
-/// a fallback, so operators are registered one by one.
+/// Candidates: below autograd, unused by libtorch, compatible with autograd and view tracking. Fake leaves
+/// the device's backend in place. The others are backends, for which ATen prefers composite kernels to a
+/// fallback, so operators are registered one by one.
 constexpr c10::DispatchKey kKeys[] = {c10::DispatchKey::Fake, c10::DispatchKey::PrivateUse3,
                                       c10::DispatchKey::PrivateUse2, c10::DispatchKey::PrivateUse1};
 constexpr c10::DispatchKey kAutogradKeys[] = {
@@ -316,7 +316,7 @@ bool has_kernels(c10::DispatchKey key) {
   return false;
 }
 
-/// Registers ATen's operators, except those composed of others also for autograd.
+/// ATen's; except composites, for autograd too.
 void register_operators(torch::Library& aten) {
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     const auto op = c10::Dispatcher::singleton().findSchema(name);
@@ -327,7 +327,7 @@ void register_operators(torch::Library& aten) {
   }
 }
 
-/// Gradients of max over a dim and similar, and of gather: ATen's write into a plain tensor, which cannot
+/// For max over a dim and similar, and gather: ATen's gradients write into a plain tensor, which cannot
 /// become a distributed one. Plain tensors still take ATen's.
 void register_selecting_gradients(torch::Library& aten) {
   aten.impl("value_selecting_reduction_backward",

@@ -9,7 +9,7 @@
 
 namespace headroom::torch_runner::dtensor {
 
-/// A distributed tensor: has the sizes of the whole, no storage, and this rank's part.
+/// Has the sizes of the whole, no storage, and this rank's part.
 class Wrapper final : public c10::TensorImpl {
  public:
   Wrapper(at::Tensor local, const Spec* spec)
@@ -78,7 +78,7 @@ inline at::Tensor wrap(at::Tensor local, const Spec* spec) {
 /// Boxed kernel for calls with distributed tensors.
 void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
-/// Routes calls with distributed tensors to dispatch() through the first free key of kKeys; once per process.
+/// Sends calls with distributed tensors to dispatch() by the first free key of kKeys; once per process.
 /// Throws Error if every key is taken.
 void register_dispatch();
 

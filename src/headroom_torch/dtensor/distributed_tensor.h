@@ -7,8 +7,8 @@
 
 namespace headroom::torch_runner::dtensor {
 
-// A distributed tensor is an at::Tensor, accepted by every operator with a sharding rule (rules.cpp). Plain
-// tensors in the same call count as replicated. Supports autograd.
+// A distributed tensor is an at::Tensor for every operator with a sharding rule (rules.cpp). Plain tensors in
+// the same call count as replicated. Supports autograd.
 
 /// Cuts `whole`, held by every rank, without communication. Throws Error if the placements do not fit.
 at::Tensor distribute(const at::Tensor& whole, const MeshPtr& mesh, const Placements& placements);

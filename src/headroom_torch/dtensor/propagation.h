@@ -22,8 +22,8 @@ struct OwnRows {
   bool of_result = false;  // the operator makes the table (a gradient)
 };
 
-/// Calls aten::embedding or aten::embedding_dense_backward, with arguments on the stack, on this rank's rows.
-/// A look-up gives zeros for other rows, so that the sum over ranks is the result. Throws Error for an index
+/// aten::embedding or aten::embedding_dense_backward on this rank's rows; arguments are on the stack. A
+/// look-up gives zeros for other rows, so that the ranks' sum is the result. Throws Error for an index
 /// outside the table.
 void call_on_own_rows(const c10::OperatorHandle& op, const OwnRows& rows, torch::jit::Stack& stack);
 
@@ -50,7 +50,7 @@ struct Plan {
   std::unique_ptr<Plan> next;                // another key with the same hash
 };
 
-/// Start of each step, in nanoseconds of the steady clock.
+/// Start of each step, in steady-clock ns.
 struct DispatchTimes {
   std::int64_t started = 0;   // build the key
   std::int64_t keyed = 0;     // look it up; on a miss, propagate sharding
@@ -118,13 +118,13 @@ OpTraits traits_of(const c10::OperatorHandle& op);
 /// Results' specs need the local operator's output.
 struct Draft {
   std::unique_ptr<Plan> plan;
-  c10::SmallVector<Sizes, 2> sizes;  // of each whole result; missing: those of the local result
+  c10::SmallVector<Sizes, 2> sizes;  // of each whole result; missing: of the local one
   c10::SmallVector<Placements, 2> placements;
 };
 
-/// Per mesh dimension from the outermost, the strategy with the least cost of redistribution (move_cost).
-/// Throws Error if the operator has no rule and the mesh's fallback is kError, if operands belong to several
-/// meshes, or if it would write to a tensor that must move first.
+/// Per mesh dimension from the outermost, the strategy of least redistribution (move_cost). Throws Error if
+/// the operator has no rule and the mesh's fallback is kError, if operands belong to several meshes, or if it
+/// would write to a tensor that must move first.
 Draft propagate(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments, const DeviceMesh& mesh);
 
 }  // namespace headroom::torch_runner::dtensor

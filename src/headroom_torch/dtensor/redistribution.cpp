@@ -115,8 +115,8 @@ bool commute(ReduceOp a, ReduceOp b) {
   return a == b || (is_linear(a) && is_linear(b));
 }
 
-/// True if `inner` must be gathered before an outer dimension changes: both cut the same tensor dimension, or
-/// their reductions do not commute.
+/// `inner` must be gathered before an outer dimension changes: both cut the same tensor dimension, or their
+/// reductions do not commute.
 bool gathers_first(const Placements& from, const Placements& to, std::size_t inner) {
   const Placement mine = from[inner];
   for (std::size_t outer = 0; outer < inner; ++outer) {
@@ -145,7 +145,7 @@ at::Tensor change(const at::Tensor& part, const DeviceMesh& mesh, c10::IntArrayR
 at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std::int64_t whole) {
   const at::Tensor mine = with_first(shard, dim);
   const std::int64_t row = row_bytes(mine);
-  // Ranks send the largest shard's size; the padding ends up at the end.
+  // Of the largest shard; the padding ends up at the end.
   const std::int64_t most = chunk(whole, group.size(), 0).size * row;
   at::Tensor bytes = bytes_of(mine);
   if (bytes.numel() < most) bytes = at::cat({bytes, bytes.new_empty({most - bytes.numel()})});

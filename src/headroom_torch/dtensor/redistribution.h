@@ -8,24 +8,24 @@
 
 namespace headroom::torch_runner::dtensor {
 
-// Collectives of plain tensors over at least two ranks; shards may have any size. `whole`: the size of a
-// dimension over all ranks, cut by chunk(). All ranks must make the same calls in the same order; each throws
-// Error after the group's time-out.
+// Collectives of plain tensors over at least two ranks; shards may have any size. `whole`: a dimension's size
+// over all ranks, cut by chunk(). All ranks must make the same calls in order; each throws Error after the
+// group's time-out.
 
 at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std::int64_t whole);
 
-/// gloo 1.13 cannot reduce bf16 and bool, which are sent as float and bytes.
+/// bf16 and bool travel as float and bytes: gloo 1.13 cannot reduce them.
 at::Tensor all_reduce(const Group& group, const at::Tensor& part, ReduceOp op);
 
-/// Returns this rank's shard of dimension `dim`. gloo 1.13 has no reduce-scatter: an all-to-all and a local
-/// reduction take half the bytes of an all-reduce.
+/// This rank's shard of dimension `dim`. For gloo 1.13 an all-to-all and a local reduction: half the bytes of
+/// an all-reduce.
 at::Tensor reduce_scatter(const Group& group, const at::Tensor& part, int dim, ReduceOp op);
 
-/// Converts shards of dimension `from` to shards of dimension `to`.
+/// From shards of dimension `from` to shards of `to`.
 at::Tensor all_to_all(const Group& group, const at::Tensor& shard, int from, std::int64_t whole, int to);
 
-/// Returns this rank's part of a tensor of `sizes` with other placements; collective over the mesh dimensions
-/// that change. Returns `local` if nothing moves, else new memory.
+/// This rank's part of a tensor of `sizes` with other placements; collective over the mesh dimensions that
+/// change. Returns `local` if nothing moves, else new memory.
 at::Tensor move_local(const at::Tensor& local, const DeviceMesh& mesh, c10::IntArrayRef sizes,
                       const Placements& from, const Placements& to);
 

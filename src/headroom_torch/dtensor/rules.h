@@ -26,7 +26,7 @@ struct Operand {
 
 struct Call {
   c10::ArrayRef<c10::IValue> arguments;
-  c10::SmallVector<Operand, 4> operands;  // the defined tensors in order of the arguments, lists flattened
+  c10::SmallVector<Operand, 4> operands;  // the defined tensors of the arguments, lists flattened
 
   const Operand& operand(std::size_t index) const { return operands[index]; }
   std::int64_t integer(std::size_t argument) const { return arguments[argument].toInt(); }
@@ -56,9 +56,9 @@ struct Strategy {
 
 struct Sharding {
   c10::SmallVector<Sizes, 2> results;        // sizes of the whole of each result tensor
-  int sizes_argument = -1;                   // argument with the first result's sizes, replaced by the part's
-  int strides_argument = -1;                 // argument with its strides, replaced by contiguous ones
-  bool contiguous = false;                   // copy the first operand's part if it is not contiguous
+  int sizes_argument = -1;                   // with the first result's sizes, replaced by the part's
+  int strides_argument = -1;                 // with its strides, replaced by contiguous ones
+  bool contiguous = false;                   // copies the first operand's part if needed
   c10::SmallVector<Strategy, 8> strategies;  // the first of equal cost wins; all replicated is implied
 };
 
@@ -71,8 +71,8 @@ enum class Statics : std::uint8_t {
   kKinds,   // presence and type: numbers of any value share a plan
 };
 
-/// A rule serves all operators with the same mathematics and argument positions. Its strategies are of one
-/// mesh dimension; absent operands (None) do not count.
+/// For all operators with the same mathematics and argument positions. Strategies are of one mesh dimension;
+/// absent operands (None) do not count.
 struct RuleEntry {
   Rule rule;
   Statics statics;
@@ -80,13 +80,13 @@ struct RuleEntry {
 };
 inline constexpr std::string_view kAten = "aten::";
 
-/// Operators that ATen composes of others need no rule: matmul arrives as mm, mv, dot or bmm.
+/// Operators composed of others need none: matmul arrives as mm, mv, dot or bmm.
 const std::vector<RuleEntry>& all_rules();
 c10::ArrayRef<RuleEntry> pointwise_rules();  // operands broadcast
 c10::ArrayRef<RuleEntry> sum_rules();        // a sharded contraction dimension gives Partial(sum)
 c10::ArrayRef<RuleEntry> shape_rules();      // any Partial passes through rearranged dimensions
 
-/// Returns nullptr without a rule. `op`: "aten::add.Tensor".
+/// `op`: "aten::add.Tensor"; nullptr without a rule.
 const RuleEntry* find_rule(std::string_view op);
 
 /// Negative dimensions count from the end. Throws Error out of range.
@@ -109,7 +109,7 @@ void for_each_partial(const Call& call, Body&& body) {
     }
   }
 }
-/// Adds "all Partial(op)" for each Partial of an operand; if `linear`, only for sums and averages.
+/// "All Partial(op)" for each Partial of an operand; if `linear`, only sums and averages.
 void add_partials(const Call& call, Sharding& sharding, bool linear);
 
 }  // namespace headroom::torch_runner::dtensor

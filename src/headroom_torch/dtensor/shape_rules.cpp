@@ -38,8 +38,8 @@ c10::SmallVector<int, 4> real_dims(c10::IntArrayRef sizes, std::size_t begin, st
   return dims;
 }
 
-/// Splits both into the shortest runs with equal element counts. The outermost dimension of a run may be
-/// sharded if both divide evenly, or it is alone.
+/// In the shortest runs with equal element counts. A run's outermost dimension may be sharded if both divide
+/// evenly, or it is alone.
 void add_viewed_shards(const Call& call, Sharding& sharding) {
   const c10::IntArrayRef from = call.operand(0).sizes;
   const c10::IntArrayRef to = sharding.results[0];
@@ -72,7 +72,7 @@ void add_placed_shards(const Call& call, Sharding& sharding, const c10::SmallVec
   add_partials(call, sharding, false);
 }
 
-/// Positions of the operand's dimensions without dimension `gone`, or with it cut if `stays`.
+/// Positions without dimension `gone`, or with it cut if `stays`.
 c10::SmallVector<int, 5> places_without(int dims, int gone, bool stays) {
   c10::SmallVector<int, 5> places;
   for (int dim = 0; dim < dims; ++dim)
@@ -95,7 +95,7 @@ void add_shards_beside(const Call& call, Sharding& sharding, int along) {
   }
 }
 
-/// Indices are replicated, values read or written are partial.
+/// Indices are replicated, values partial.
 void add_picked_partials(const Call& call, Sharding& sharding, bool linear_only) {
   for_each_partial(call, [&](ReduceOp op) {
     if (linear_only && !is_linear(op)) return;
@@ -341,7 +341,7 @@ void embedding_backward(const Call& call, Sharding& sharding) {
   const Operand& gradient = call.operand(0);
   const Operand& indices = call.operand(1);
   sharding.results.push_back({call.integer(2), gradient.sizes.back()});
-  // If both are replicated, the weight was probably sharded by rows: each rank needs only its rows.
+  // If both are replicated, the weight was probably sharded by rows: a rank needs only its own.
   sharding.strategies.push_back(
       {.operands = {Replicate(), Replicate()}, .results = {Shard(0)}, .table = Table::kFirstResult});
   sharding.strategies.push_back({{Shard(indices.dims()), Replicate()}, {Shard(1)}});

@@ -16,13 +16,12 @@ constexpr bool is_linear(ReduceOp op) {
   return op == ReduceOp::kSum || op == ReduceOp::kAvg;
 }
 
-/// Rank r holds the r-th chunk of `dim` as at::chunk cuts it: ceil(size / n) each, the last ones less or
-/// nothing.
+/// Rank r has chunk r of `dim` as by at::chunk: ceil(size / n) each, the last ones less or nothing.
 struct Shard {
   int dim;
 };
 struct Replicate {};
-/// The reduction of the ranks' tensors, each of full size, is the whole.
+/// The whole is the reduction of the ranks' tensors, each of full size.
 struct Partial {
   ReduceOp op = ReduceOp::kSum;
 };
@@ -56,7 +55,7 @@ class Placement {
   std::int8_t detail_ = 0;
 };
 
-/// One per mesh dimension. Several that shard the same tensor dimension cut it in this order.
+/// One per mesh dimension; several of the same tensor dimension cut it in this order.
 using Placements = c10::SmallVector<Placement, 4>;
 
 /// Returns "Shard(0)", "Replicate", "Partial(sum)".
@@ -67,8 +66,7 @@ class DeviceMesh;
 
 using Sizes = c10::SmallVector<std::int64_t, 5>;
 
-/// Metadata of a distributed tensor. Interned by its mesh, so that pointers can be compared; lives as long as
-/// the mesh.
+/// Of a distributed tensor. Interned by its mesh: pointers can be compared. Lives as long as the mesh.
 struct Spec {
   const DeviceMesh* mesh = nullptr;
   Placements placements;
@@ -94,7 +92,7 @@ Extent local_extent(const DeviceMesh& mesh, const Placements& placements, c10::I
 
 Sizes local_sizes(const DeviceMesh& mesh, const Placements& placements, c10::IntArrayRef sizes);
 
-/// Throws Error beginning with `what` unless there is one placement per mesh dimension and sharded dimensions
+/// Throws Error beginning with `what` unless each mesh dimension has a placement and sharded dimensions
 /// exist.
 void check_placements(const DeviceMesh& mesh, const Placements& placements, std::size_t dims,
                       const char* what);

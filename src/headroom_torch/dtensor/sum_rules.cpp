@@ -11,8 +11,7 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// A sum of products, a letter per dimension: factors {"mk", "kn"}, result "mn". An addend is the first
-/// operand and broadcasts to the result.
+/// A letter per dimension: factors {"mk", "kn"}, result "mn". An addend is the first operand and broadcasts.
 struct Product {
   std::array<std::string_view, 2> factors;
   std::string_view result;
@@ -176,7 +175,7 @@ void reduction(const Call& call, Sharding& sharding) {
   });
 }
 
-/// Places `count` operands from `first` on; the others (weights) are replicated.
+/// Of `count` operands from `first` on; others (weights) are replicated.
 Strategy rows(const Call& call, std::size_t first, std::size_t count, Placement placement) {
   Strategy strategy;
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
@@ -196,7 +195,7 @@ void argument_of_extreme(const Call& call, Sharding& sharding) {
   reduce(call, sharding, reduced, call.flag(2), 1, std::nullopt);
 }
 
-/// A number, equal on every rank: all replicated is always a strategy.
+/// A number, equal on every rank: all replicated.
 void item(const Call&, Sharding&) {}
 
 /// (self, dim, …)

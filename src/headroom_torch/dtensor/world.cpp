@@ -40,7 +40,7 @@ std::string first_line(const std::string& text) {
 
 #if HEADROOM_TORCH_HAS_GLOO
 
-/// gloo's device: the interface in GLOO_SOCKET_IFNAME, as in PyTorch, else the one that routes to the store.
+/// The interface in GLOO_SOCKET_IFNAME, as in PyTorch, else the one that routes to the store.
 std::shared_ptr<::gloo::transport::Device> device_of(const WorldOptions& world) {
   using Gloo = c10d::ProcessGroupGloo;
   if (const auto interface = environment_variable("GLOO_SOCKET_IFNAME"))

@@ -56,15 +56,15 @@ using WorldPtr = std::shared_ptr<World>;
 
 class World {
  public:
-  /// Every rank must call it. Throws Error for invalid options or if a rank does not connect in time.
+  /// Every rank must call it. Throws Error for invalid options or if a rank is late.
   static WorldPtr connect(const WorldOptions& options);
   ~World();
 
   int rank() const { return options_.rank; }
   int size() const { return options_.size; }
 
-  /// Connects a group that includes this rank. All of its ranks must call it with the same name, equally
-  /// often. Throws Error after the time-out, and for kNccl as nccl_device() does.
+  /// A group of ranks that all call it, equally often, with the same name. Throws Error after the time-out,
+  /// and for kNccl as nccl_device() does.
   Group group(const std::vector<int>& ranks, const std::string& name, Transport transport = Transport::kGloo);
 
  private:
@@ -72,7 +72,7 @@ class World {
 
   WorldOptions options_;
   c10::intrusive_ptr<c10d::Store> store_;  // null in a world of one
-  // Number of connections by group key: earlier ones' addresses are still in the store.
+  // By group key: earlier connections' addresses are still in the store.
   std::map<std::string, int> connections_;
 };
 

@@ -14,13 +14,12 @@
 
 namespace headroom::torch_runner {
 
-/// The decoder in ATen's operators, with bf16 between them as in gpt-fast's benchmark. Unlike there, keys and
-/// values are not repeated for shared heads, attention covers only positions in use, and experts are not
-/// gathered.
+/// In ATen's operators, with bf16 between them as in gpt-fast's benchmark. Unlike there, shared heads do not
+/// repeat keys and values, attention covers only positions in use, and experts are not gathered.
 class AtenDecoder {
  public:
   enum class Int8 {
-    kFresh,  ///< convert into a new tensor in each product, as the benchmark does
+    kFresh,  ///< convert into a new tensor in each product, as the benchmark
     kIntoPlace
   };
 

@@ -71,7 +71,7 @@ c10::IValue CallSpec::arranged(const std::vector<at::Tensor>& leaves) const {
 
 namespace {
 
-/// Loads the libtorch.so next to this process's libtorch_cpu.so, which a package requires; the system's would
+/// The libtorch.so next to this process's libtorch_cpu.so, which a package requires; the system's would
 /// crash. Throws if loading fails.
 void load_whole_libtorch() {
   Dl_info part{};
@@ -131,7 +131,7 @@ c10::IValue PackagedModule::value_of(const Results& results) const {
 }
 
 void PackagedModule::require(const Inputs& inputs) const {
-  // On a second loader: the measured one must not check at each call.
+  // On a second loader: the measured one must not check.
   const ChecksOfInputs checks;
   torch::inductor::AOTIModelPackageLoader(path_).run(inputs);
 }
@@ -223,7 +223,7 @@ struct RegisteredModules {
 };
 
 /// First the module must answer without NaN and three times alike, by when TorchScript has compiled it.
-/// Counts FLOPs in the first call. Cold applies only to the inputs. Throws Error and WrongAnswer.
+/// Counts FLOPs in the first call. Cold applies to inputs only. Throws Error and WrongAnswer.
 void measure_module(State& state, RegisteredModules& registered);
 
 namespace {
@@ -268,7 +268,7 @@ std::string collect(const c10::IValue& value, Answer& answer) {
   return "(" + join(parts, ", ") + ")";
 }
 
-/// Smaller inputs would need millions of copies, without effect on the time.
+/// Smaller inputs would need millions of copies, for the same time.
 constexpr double kLeastBytes = 65536;
 
 std::vector<at::Tensor> random_inputs(const std::vector<TensorSpec>& specs, std::uint64_t seed) {
@@ -422,7 +422,7 @@ Request parse(const std::vector<std::string>& arguments) {
   return request;
 }
 
-/// Stems; whole paths where stems repeat, and a number where paths repeat.
+/// Stems; whole paths where stems repeat, numbered where paths repeat.
 std::vector<std::string> names_of(const std::vector<std::string>& files) {
   const auto stem = [](const std::string& file) { return std::filesystem::path(file).stem().string(); };
   std::vector<std::string> names;
@@ -448,7 +448,7 @@ std::string inputs_text(const std::vector<TensorSpec>& inputs) {
 Answer answer_of(const c10::IValue& value) {
   Answer answer;
   answer.tolerance.relative = 0;
-  answer.tolerance.sums_in = std::nullopt;  // compared with another run, so there is no exact answer
+  answer.tolerance.sums_in = std::nullopt;  // compared with another run: no exact answer
   answer.shapes = collect(value, answer);
   return answer;
 }

@@ -22,7 +22,7 @@
 
 namespace headroom::torch_runner {
 
-/// The tree of arguments or results of an AOTInductor package; a tensor is a leaf.
+/// Arguments or results of an AOTInductor package; a tensor is a leaf.
 class CallSpec {
  public:
   /// Parses torch.utils._pytree.treespec_dumps: [1, {"type": "builtins.tuple", "context": "null",
@@ -31,8 +31,8 @@ class CallSpec {
 
   std::size_t size() const { return size_; }
 
-  /// A tensor for a single leaf, else nested tuples (also for lists and dictionaries). One flat tuple if the
-  /// number of leaves differs from the tree's.
+  /// A tensor for a single leaf, else nested tuples (also for lists and dictionaries); one flat tuple if the
+  /// number of leaves differs.
   c10::IValue arranged(const std::vector<at::Tensor>& leaves) const;
 
  private:
@@ -48,7 +48,7 @@ class PackagedModule {
   using Results = std::vector<at::Tensor>;
   static constexpr const char* kKind = "AOTInductor";
 
-  /// Throws libtorch's exception if the file is not a package, or Error if it does not take `inputs` tensors.
+  /// Throws libtorch's exception if the file is no package, Error if it does not take `inputs` tensors.
   PackagedModule(const std::string& path, std::size_t inputs);
 
   static Inputs bind(const std::vector<at::Tensor>& tensors) { return tensors; }
@@ -56,8 +56,8 @@ class PackagedModule {
   /// As the module's source returned them.
   c10::IValue value_of(const Results& results) const;
 
-  /// Throws if the inputs have other dtypes or shapes than compiled for, on which the code would read out of
-  /// bounds. Loads the package a second time, temporarily.
+  /// Throws if dtypes or shapes are not those compiled for, on which the code would read out of bounds. Loads
+  /// the package a second time, temporarily.
   void require(const Inputs& inputs) const;
 
  private:
@@ -98,7 +98,7 @@ using LoadedModule = std::variant<ScriptModule>;
 /// Throws Error if this libtorch cannot read the file or it does not take `inputs` tensors.
 LoadedModule load_module(const std::string& path, std::size_t inputs);
 
-/// The numbers of all tensors of a module's output.
+/// Of all tensors of a module's output.
 struct Answer {
   std::vector<double> values;
   Tolerance tolerance;  ///< of the coarsest dtype
@@ -110,12 +110,11 @@ Answer answer_of(const c10::IValue& value);
 
 std::optional<std::size_t> first_nan(const Answer& answer);
 
-/// Relative to the larger of the value and the root mean square; infinite if only one is NaN or the shapes
-/// differ.
+/// Relative to the larger of value and root mean square; infinite if only one is NaN or shapes differ.
 double largest_difference(const Answer& answer, const Answer& expected);
 
 /// Registry::TakeArguments: parses "--module FILE" and "--input SPEC" (tensor_spec.h), each any number of
-/// times. Adds the experiment "module", with a backend per module, named after its file. Throws Error.
+/// times. Adds the experiment "module" with a backend per module, named after its file. Throws Error.
 void register_modules(Registry& registry, const std::vector<std::string>& arguments);
 
 }  // namespace headroom::torch_runner

@@ -29,8 +29,7 @@ class RankContext {
   dtensor::WorldPtr world{};
   std::string trace{};  ///< folder for a trace of the current call; empty for a sample
 
-  /// Connects once for each `name` (for messages) and transport. All `ranks` ranks must call it in the same
-  /// order.
+  /// Connects once per `name` (for messages) and transport. All `ranks` ranks must call it in the same order.
   const dtensor::Group& first(int ranks, const std::string& name, dtensor::Transport transport) {
     const std::tuple key(ranks, name, transport);
     const auto known = groups_.find(key);
@@ -55,17 +54,17 @@ inline Experiment::Function with_short_errors(Experiment::Function run) {
   };
 }
 
-/// An experiment per collective, over bytes, ranks (the first of the world; the others idle) and dtype.
-/// `context` must outlive the registry, here and below.
+/// One per collective, over bytes, ranks (the first of the world; the others idle) and dtype. `context` must
+/// outlive the registry, here and below.
 void add_collectives(Registry& registry, RankContext& context);
 
-/// An experiment per operator ("dispatch.add"), over the axes of DispatchSetup. If HEADROOM_DISPATCH_CALLS is
-/// set, a prepared case makes that many calls of each kind, for external counters.
+/// One per operator ("dispatch.add"), over the axes of DispatchSetup. If HEADROOM_DISPATCH_CALLS is set, a
+/// prepared case makes that many calls of each kind, for external counters.
 void add_dispatch(Registry& registry, const RankContext& context);
 
-/// An experiment per model ("ddp.resnet18"), over batch_size (per rank), image_size (pixels a side), ranks,
-/// ddp (yes, no), bucket_size (bytes) and transport. Backends are gradient reducers. A sample is one
-/// iteration with and one without reduction.
+/// One per model ("ddp.resnet18"), over batch_size (per rank), image_size (pixels a side), ranks, ddp (yes,
+/// no), bucket_size (bytes) and transport. Backends are gradient reducers. A sample is an iteration with and
+/// one without reduction.
 void add_ddp(Registry& registry, RankContext& context);
 
 }  // namespace headroom::torch_runner

@@ -26,8 +26,8 @@
 #define HEADROOM_TORCH_HAS_PACKAGES 0
 #endif
 
-/// Gloo's process group needs the gloo headers that libtorch was built with. Debian's libtorch 1.13 and
-/// libgloo-dev match; for builds of 2.x HEADROOM_TORCH_GLOO asserts a match.
+/// Needs the gloo headers that libtorch was built with: Debian's libtorch 1.13 and libgloo-dev match; for 2.x
+/// HEADROOM_TORCH_GLOO asserts a match.
 #if __has_include(<gloo/context.h>) && (!HEADROOM_TORCH_AT_LEAST(2, 0) || defined(HEADROOM_TORCH_GLOO))
 #define HEADROOM_TORCH_HAS_GLOO 1
 #else
@@ -62,8 +62,8 @@ using CollectiveBackend = c10d::Backend;
 using CollectiveBackend = c10d::ProcessGroup;
 #endif
 
-/// An autograd node in the pointer type of the graph's edges: std::shared_ptr in 1.13, c10::intrusive_ptr in
-/// 2.15. Callers include <torch/csrc/autograd/function.h>.
+/// In the pointer type of the graph's edges: std::shared_ptr in 1.13, c10::intrusive_ptr in 2.15. Callers
+/// include <torch/csrc/autograd/function.h>.
 template <typename Derived, typename Edge = torch::autograd::Edge>
 auto make_autograd_node() {
   if constexpr (std::is_same_v<decltype(Edge::function), std::shared_ptr<torch::autograd::Node>>) {
@@ -77,8 +77,8 @@ auto make_autograd_node() {
 /// Without backtraces: for TorchScript the line with the error, else the first paragraph.
 std::string failure_text(const std::exception& error);
 
-/// libtorch's MKL (PyPI's builds for x86-64), or the BLAS loaded by this process (Debian's libblas.so.3,
-/// PyPI's OpenBLAS for aarch64).
+/// libtorch's MKL (PyPI's builds for x86-64), or the BLAS of this process (Debian's libblas.so.3, PyPI's
+/// OpenBLAS for aarch64).
 std::optional<BlasLibrary> torch_blas();
 
 }  // namespace headroom::torch_runner

@@ -38,10 +38,9 @@ inline bool writes_in_place(const State& state) {
   return std::string_view(state.backend()).ends_with("_out");
 }
 
-/// Returns the tolerance of products that accumulate in `precision`; `terms` and `results` as in
-/// tolerance_of_sums. `exact` applies to f32 sums rounded once. On CUDA
-/// (allow_bf16_reduced_precision_reduction, PyTorch's default) cuBLAS may add the parts of a split sum in
-/// bf16, with an error of up to 2^-8 each.
+/// Tolerance of products that accumulate in `precision`; `terms` and `results` as in tolerance_of_sums.
+/// `exact` applies to f32 sums rounded once. On CUDA (allow_bf16_reduced_precision_reduction, PyTorch's
+/// default) cuBLAS may add parts of a split sum in bf16, with an error of up to 2^-8 each.
 inline Tolerance product_tolerance(Tolerance exact, const Place& place, Precision precision,
                                    std::initializer_list<std::size_t> terms, std::size_t results) {
   if (place.device.is_cpu()) return tolerance_of_sums(exact, precision, terms, results);
@@ -52,7 +51,7 @@ inline Tolerance product_tolerance(Tolerance exact, const Place& place, Precisio
 
 at::Tensor random_tensor(const TensorSpec& spec, std::uint64_t seed);
 
-/// Call it on the thread that runs the body: OpenMP keeps a team for each calling thread.
+/// Call it on the body's thread: OpenMP keeps a team per calling thread.
 void use_threads_of(const State& state);
 
 /// A non-owning view, which must not be written to.
@@ -72,7 +71,7 @@ at::Tensor zeros_at(const Place& place, at::IntArrayRef sizes, at::ScalarType ty
 /// From any device. Throws Error if the dtype or number of values differs.
 void copy_values(const at::Tensor& from, std::span<Bf16> to);
 
-/// Verifies body(0), which returns a bf16 tensor, then measures `body`. Gradients are off.
+/// Verifies body(0), which returns a bf16 tensor, then measures. Gradients are off.
 template <typename Body>
 void verify_and_measure(State& state, const Place& place, std::span<const double> expected,
                         Tolerance tolerance, Body&& body) {
@@ -89,10 +88,10 @@ void verify_and_measure(State& state, const Place& place, std::span<const double
 /// bf16 weights[..., rows, columns] and x[columns].
 using Product = std::function<at::Tensor(const at::Tensor& weights, const at::Tensor& x)>;
 
-/// Probes the accumulation dtype of `product`. It depends on libtorch's version, the CPU and the sizes, so it
-/// runs at the case's sizes. Each row adds a third of 256s, a third of ones, and subtracts the 256s: f32
-/// keeps the ones, in bf16 256 + 1 is 256. Other rows use shorter stretches in other orders, for sums added
-/// in several parts. At most kProbedRows rows are made.
+/// Probes how `product` accumulates, which depends on libtorch's version, the CPU and the sizes, so it runs
+/// at the case's sizes. Each row adds a third of 256s, a third of ones, and subtracts the 256s: f32 keeps the
+/// ones, in bf16 256 + 1 is 256. Other rows use shorter stretches in other orders, for sums in several parts.
+/// Makes at most kProbedRows rows.
 Precision precision_of_sums(const Product& product, at::IntArrayRef sizes, const Place& place);
 
 inline constexpr std::int64_t kProbedRows = 1024;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stub of a libtorch header that c10d's reducer.hpp includes and Debian's libtorch-dev omits.
+// Stub: c10d's reducer.hpp includes it, but Debian's libtorch-dev omits it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
