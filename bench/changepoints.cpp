@@ -145,12 +145,12 @@ void excursions(int repetitions) {
   }
 }
 
-/// Shares of series reported to drift or to change their spread.
+/// Shares that drift or change their spread.
 struct Tally {
   double drift = 0, spread = 0;
 };
 
-/// `shape(i, noise)` returns value i of a series; `noise` has standard deviation 1.
+/// Value i is `shape(i, noise)`; `noise` has standard deviation 1.
 Tally tally(std::size_t count, double rho, int repetitions,
             const std::function<double(std::size_t, double)>& shape) {
   Noise noise;
@@ -217,7 +217,7 @@ bool true_changes(int repetitions) {
   return good;
 }
 
-/// Returns the smallest value that at most `share` of `values` exceed.
+/// The smallest value that at most `share` of `values` exceed.
 double upper_quantile(Values& values, double share) {
   const auto beyond = static_cast<std::ptrdiff_t>(std::floor(share * static_cast<double>(values.size())));
   std::nth_element(values.begin(), values.end() - 1 - beyond, values.end());

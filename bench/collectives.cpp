@@ -32,7 +32,7 @@ dtensor::Group world_of(const RankPlace& place) {
   return dtensor::World::connect(options)->group(ranks, "bench");
 }
 
-/// Calls after a barrier and with new data in the buffers, as in `headroom ddp --collectives`.
+/// After a barrier, with new data, as in `headroom ddp --collectives`.
 class PlainLoop {
  public:
   PlainLoop(std::string op, CollectiveBackend& c10d, std::int64_t floats, int ranks)
@@ -88,8 +88,7 @@ class PlainLoop {
   at::Tensor source_, data_, other_, mine_, part_, part_source_;
 };
 
-/// Allocates in every round, so that the placement of memory favours neither loop; the first call is not
-/// counted.
+/// Allocates in every round: the placement of memory must favour neither loop. The first call does not count.
 Json measure(const std::string& op, std::int64_t bytes, const RankPlace& place, const dtensor::Group& group,
              const CollectiveBackendTraits& traits, int rounds, int calls) {
   const CollectiveSetup setup{op, collective_bytes(op, bytes, "f32", place.size), "f32", place.size, 1};

@@ -34,14 +34,14 @@ using headroom::bench::Noise;
 using Values = std::vector<double>;
 
 constexpr double kGoal = 0.93;
-/// Share of all series: an interval that is rarely given may be wrong more often.
+/// Of all series: a rarely given interval may be wrong more often.
 constexpr double kMostWrong = 0.025;
 
 double upper_tail(double z) {
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-/// As a function of a normal number. `hides`: further randomness hides the correlation of neighbours.
+/// `hides`: further randomness hides the correlation of neighbours.
 struct Shape {
   const char* name;
   double median;
@@ -69,7 +69,7 @@ std::vector<Shape> shapes() {
        [](double z, Noise& noise) { return z + (noise.uniform() < 0.3 ? 5 : 0); }}};
 }
 
-/// AR(1) series with standard deviation 1; rho = 1 is a random walk from 0.
+/// Standard deviation 1; rho = 1 is a random walk from 0.
 Values ar1(std::size_t count, double rho, Noise& noise) {
   Values values(count);
   double z = rho < 1 ? noise.normal() : 0;
@@ -128,7 +128,7 @@ std::string with_rho(const std::string& name, double rho) {
   return text;
 }
 
-/// Samples of one process from which on intervals must hold at correlation `rho`.
+/// Samples of a process from which on intervals must hold.
 std::size_t fewest_binding(double rho, bool hidden) {
   if (hidden && rho > 0.6) return 1'000'000;
   return rho < (hidden ? 0.4 : 0.6) ? 6 : 20;
@@ -185,12 +185,12 @@ void percentiles(Table& table, Noise& noise) {
   }
 }
 
-/// The log ratio of two programs measured in the same rounds; width relative to the median's interval.
+/// Log ratio of two programs in the same rounds; width relative to the median's interval.
 void pairs(Table& table, Noise& noise) {
   const auto time = [&](const Shape& shape, double z) { return std::exp(0.01 * shape.value(z, noise)); };
   for (const Shape& shape : shapes()) {
     for (const bool both : {true, false}) {
-      // With noise on one side only, the other has normal noise a third as wide.
+      // If one side is noisy, the other has normal noise a third as wide.
       Values far;
       for (int i = 0; !both && i < 400'001; ++i)
         far.push_back(std::log(time(shape, noise.normal())) - 0.003 * noise.normal());
@@ -316,7 +316,7 @@ void equal_pairs(Table& table, Noise& noise) {
   }
 }
 
-/// Coverage at the stop of sampling by the default rule.
+/// At the default stop of sampling.
 void stopping(Table& table, Noise& noise) {
   for (const bool skewed : {false, true}) {
     for (const double rho : {0.0, 0.3, 0.5}) {

@@ -80,7 +80,7 @@ def rank_process(options):
         sys.exit(f"ddp_pytorch: {options.model} has other parameters than headroom's")
     model = torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=False, bucket_cap_mb=25,
                                                       gradient_as_bucket_view=options.bucket_views)
-    # Only after the process group has started its threads, which stay unpinned, as in headroom's ranks.
+    # After the process group has started its threads, which stay unpinned, as in headroom's ranks.
     allowed = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {allowed[rank % len(allowed)]})
     criterion = torch.nn.CrossEntropyLoss()

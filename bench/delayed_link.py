@@ -57,7 +57,7 @@ def deliver(device, packet):
 
 def forward(devices, delay_s):
     other = {devices[0]: devices[1], devices[1]: devices[0]}
-    waiting = collections.deque()  # (when, device, packet) in order, because the delay is constant
+    waiting = collections.deque()  # (when, device, packet), in order: the delay is constant
     while True:
         longest = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
         readable, _, _ = select.select([*devices, sys.stdin], [], [], longest)

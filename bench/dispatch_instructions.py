@@ -27,7 +27,7 @@ def counted(program, op, calls, folder):
     out = os.path.join(folder, "callgrind.out")
     environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "HEADROOM_FD": str(theirs.fileno()),
                    "HEADROOM_DISPATCH_CALLS": str(calls)}
-    # Two patterns, because callgrind uses a pattern common to both options for the first only.
+    # Two patterns: callgrind uses one common to both options for the first only.
     process = subprocess.Popen(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--toggle-collect=*counted_calls*",
          "--dump-after=headroom*counted_calls*", program],

@@ -58,7 +58,7 @@ def rank_process(cycles, out):
         order.shuffle(kinds)
         for kind in kinds:
             if kind == "hit":
-                call(placed)  # untimed, as in ours: the previous block left other memory in the caches
+                call(placed)  # untimed, as in ours: other memory is in the caches
                 clear()
                 times["miss"].append(call(placed))
             times[kind].append(statistics.median(call(operands[kind]) for _ in range(REPEATS)))

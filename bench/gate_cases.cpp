@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nine cases of known work for gate_apart.py: HEADROOM_PLANTED="chain n=4096:0.1" makes that case do 10 %
-// more than it declares.
+// Known work for gate_apart.py: HEADROOM_PLANTED="chain n=4096:0.1" makes that case do 10 % more than it
+// declares.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

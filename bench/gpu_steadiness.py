@@ -26,8 +26,8 @@ import sys
 import tempfile
 import time
 
-# 328 tiles of 32 KiB, 100 and 103 times: just above 1 GiB. From 512 MiB on an iteration is one pass; below, it is several, which would
-# change the ratio of work.
+# 328 tiles of 32 KiB, 100 and 103 times: just above 1 GiB. Below 512 MiB an iteration is several passes,
+# which changes the ratio.
 BYTES = "1074790400,1107034112"
 # For A/A: launched as graphs, and one by one.
 SIZES = "134217728,268435456,402653184,536870912,805306368"
@@ -113,7 +113,7 @@ def ratios_of_nvbench(arguments, path):
 
 def measurements(arguments, path):
     """Returns functions that measure (ratio, seconds) by tool."""
-    # An unreachable precision, so that the whole time is used.
+    # Unreachable: uses the whole time.
     whole = ["--precision", "0.0001%", "--max-time", f"{arguments.seconds}s"]
     functions = [lambda: {HEADROOM: ratio_of_headroom(arguments, path, *whole)}]
     if arguments.quick:

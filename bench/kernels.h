@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
-/// The work that both tools measure, with the same inputs and compiler flags.
+/// For both tools, with the same inputs and compiler flags.
 namespace bench {
 
-/// Keeps the compiler from moving a call with constant result out of the loop.
+/// Keeps a call with constant result in the loop.
 inline void memory_may_change() {
   asm volatile("" ::: "memory");
 }

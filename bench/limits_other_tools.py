@@ -32,7 +32,7 @@ def peak(dtype):
     return [("limit.peak", {"dtype": dtype})]
 
 
-# STREAM's add and triad read two values per write, so reads and copies both bound them.
+# STREAM's add and triad read two values per write: bounded by reads and copies.
 MEMORY = {"stream_copy": COPY, "stream_scale": COPY, "stream_add": COPY + READ, "stream_triad": COPY + READ,
           "read_wide": READ, "write_plain": WRITE, "write_nontemporal": WRITE, "copy_plain": COPY,
           "copy_nontemporal": COPY, "copy_memcpy": COPY, "zero_rep_stosb": WRITE, "zero_clzero": WRITE}

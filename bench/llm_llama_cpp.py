@@ -66,7 +66,7 @@ def of_headroom(arguments, model, file):
 def of_llama_cpp(arguments, model):
     """Returns tokens/s of decoding and of the prompt."""
     mask = hex((1 << arguments.threads) - 1)
-    # The option's name in newer builds; older ones have -mmp.
+    # Newer builds' option; older ones have -mmp.
     no_mapping = ["-lm", "none"] if "--load-mode" in run([arguments.llama_bench, "--help"]) else ["-mmp", "0"]
 
     def rate(*options):

@@ -9,7 +9,7 @@
 
 namespace headroom::bench {
 
-/// z, above 0 if the values of `test` are larger (normal approximation, no correction for ties).
+/// z, above 0 if `test` is larger (normal approximation, no correction for ties).
 inline double mann_whitney_z(const std::vector<double>& baseline, const std::vector<double>& test) {
   std::vector<double> both = test;
   both.insert(both.end(), baseline.begin(), baseline.end());

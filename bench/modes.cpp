@@ -94,7 +94,7 @@ bool false_alarms(int repetitions) {
   return good;
 }
 
-/// The upper group has `share` of the values; 2 % are spikes of three times the value.
+/// The upper group has `share`; 2 % are spikes of three times the value.
 void power(int repetitions) {
   std::printf("\ntwo groups reported as two with shares within 0.1, of %d each\n%-34s", repetitions, "");
   for (const std::size_t count : kCounts) std::printf("  n=%-6zu", count);

@@ -35,7 +35,7 @@ def takes(folder, command, option):
 
 def job(folder, command, output, metrics, file):
     """Returns {(model, axes, metric): (value, unit)} of one job."""
-    # If only one build has limits, they would take rounds of that side alone.
+    # Limits in only one build would take its rounds.
     limits = ["--no-limits"] if takes(folder, command, "--no-limits") else []
     subprocess.run([folder / "headroom", *command, *limits, "--runner", folder / "headroom-torch-rank", "--no-store", output,
                     file], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)

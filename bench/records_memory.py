@@ -110,7 +110,7 @@ def main():
             apart(write_file, b, cases, other or samples, 1.05, 2)
             size = a.stat().st_size
             ratios, mean, (seconds, cpu), peak = apart(diff, options.bin / "headroom", a, b)
-            # A case of 10 samples varies more than the mean of all.
+            # One case of 10 samples varies more than the mean.
             right = len(ratios) == cases and 1.045 < mean < 1.055 and all(1 < ratio < 1.1 for ratio in ratios)
             fine = fine and right and peak <= goal * size
             print(f"{name:>26}: {size / 1e6:7.1f} MB a file   {seconds:6.2f} s ({cpu:.2f} s of CPU)   peak {peak / 1e6:7.1f} MB, "

@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     program = options.bin / "headroom"
-    # Name, function that writes the records, its arguments, sides, largest page, longest time (None: no limit).
+    # Name, function that writes records, its arguments, sides, largest page, longest time (None: no limit).
     shapes = [("24 cases of 60 samples", write_run, (24, 20), 1, 1 * MB, 0.2),
               ("24 cases of 3,000 samples", write_run, (24, 1000), 1, 1 * MB, None),
               ("10,000 cases of 10 samples", write_file, (10_000, 10, 1, 1), 1, 20 * MB, None),

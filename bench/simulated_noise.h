@@ -8,7 +8,7 @@
 
 namespace headroom::bench {
 
-/// Normal numbers by Box and Muller: the same on every standard library.
+/// Box and Muller: the same on every standard library.
 class Noise {
  public:
   double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }

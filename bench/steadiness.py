@@ -26,7 +26,7 @@ def timed(command):
 def headroom_ratio(folder, kernel, seconds):
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "records.json"
-        # An unreachable precision, so that the whole budget is used.
+        # Unreachable: uses the whole budget.
         _, wall = timed([f"{folder}/bench_kernels_headroom", kernel, "--all-backends", "--hot", "--threads", "1",
                          "--no-limits", "--no-store", "--precision", "0.0001%", "--max-time", f"{seconds}s", "--json", str(path)])
         for record in json.loads(path.read_text())["records"]:
@@ -36,7 +36,7 @@ def headroom_ratio(folder, kernel, seconds):
 
 
 def google_ratio(folder, kernel, seconds, extra):
-    # Google Benchmark grows its iteration count until min_time is reached, which costs about as much again.
+    # Google Benchmark grows its iterations up to min_time, which costs about as much again.
     output, wall = timed([f"{folder}/bench_kernels_google", f"--benchmark_filter=^{kernel}/",
                           f"--benchmark_min_time={seconds / 2}", "--benchmark_format=json"] + extra)
     times = [b["real_time"] for b in json.loads(output)["benchmarks"] if b.get("run_type") == "iteration"]

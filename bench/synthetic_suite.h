@@ -24,7 +24,7 @@ namespace headroom::bench {
 enum class RunTail {
   kNormal,
   kStudent,   ///< t with 3 degrees of freedom
-  kOutliers,  ///< one run of ten is off four times as far
+  kOutliers,  ///< a tenth of runs, four times as far off
   kSlow       ///< exponential: some runs are slow, none is fast
 };
 
@@ -40,12 +40,12 @@ struct SuiteModel {
   bool paired = true;
   double run_noise = 0;          ///< run-to-run standard deviation, independent by case
   std::size_t earlier_runs = 0;  ///< known to the gate; 0: it assumes no spread
-  std::size_t runs = 1;          ///< on each side; if several, the gate estimates the spread
+  std::size_t runs = 1;          ///< a side; several: the gate estimates the spread
   RunTail run_tail = RunTail::kNormal;
   bool spread_unknown = false;
 };
 
-/// Two sides of a suite with noise in all cases and `slowdown` in the first.
+/// Noise in all cases, `slowdown` in the first.
 class SyntheticSuite {
  public:
   SyntheticSuite(const SuiteModel& model, std::uint64_t seed) : model_(model), engine_(seed) {
@@ -79,7 +79,7 @@ class SyntheticSuite {
     return comparisons;
   }
 
-  /// p-values of "the test is slower" by case: Mann and Whitney's test, Holm-adjusted.
+  /// "Test is slower" by case: Mann and Whitney's test, Holm-adjusted.
   std::vector<double> holm_mann_whitney() const;
 
  private:
@@ -157,8 +157,8 @@ inline std::vector<double> SyntheticSuite::holm_mann_whitney() const {
   return holm_adjusted(p_values);
 }
 
-/// Number of suites with any regression, and with one in the first case; by the gate, and by Mann and
-/// Whitney's test with Holm's correction.
+/// Suites with any regression, and with one in the first case; by the gate, and by Mann and Whitney's test
+/// with Holm's correction.
 struct GateCounts {
   std::size_t any = 0, first = 0;
   std::size_t first_improved = 0;

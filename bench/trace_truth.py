@@ -54,7 +54,7 @@ class Event:
 class Machine:
     """Runs a program: all hosts, streams and collectives in time order."""
 
-    GAP, CROSS_STREAM, WAKE = 1.1, 1.2, 4.0  # between kernels; an event seen by another stream; wake-up of a host that synchronised
+    GAP, CROSS_STREAM, WAKE = 1.1, 1.2, 4.0  # between kernels; an event seen by another stream; wake-up of a synchronised host
 
     def __init__(self, program):
         self.program, self.agenda, self.order = program, [], 0
@@ -287,7 +287,7 @@ class Script:
 
     def launch(self, op, kernel, us, stream=COMPUTE, **more):
         draw, jitter = self.draw, self.draw.gauss(1.0, 0.015)
-        # Always drawn: removing the cause keeps the other random numbers.
+        # Always drawn, so that the other random numbers stay.
         action = dict(op=op, kernel=kernel, us=max(us * jitter, 1.0), stream=stream, call="cudaLaunchKernel", cat="kernel",
                       before=self.fast * draw.uniform(3, 7), own=self.fast * draw.uniform(3.2, 4.8), after=self.fast * draw.uniform(1, 3),
                       latency=draw.uniform(2, 5), hold=0.0,

@@ -22,7 +22,7 @@ import subprocess
 import sys
 
 SOURCES = pathlib.Path(__file__).resolve().parent
-# Source, a header and a library to find the folders by, and the functions with their options.
+# Source, header and library to find the folders by, functions with options.
 PEERS = {
     "mkl": ("mkl_gemv.c", "mkl_cblas.h", "libmkl_rt.so*", ["mkl_gemv,dtype=bf16"]),
     "onednn": ("onednn_gemv.cpp", "oneapi/dnnl/dnnl.hpp", "libdnnl.so*", ["onednn3,dtype=bf16,threads=own", "onednn3_packed,dtype=bf16,threads=own"]),
@@ -42,7 +42,7 @@ def build(folder, out, source, header, library, symbols):
     for _ in pathlib.PurePath(header).parts:
         include = include.parent
     binary = found(folder, library)
-    # Dependencies are next to the library or below the same folder (ggml's parts, compiler run times).
+    # Dependencies are next to the library or below it (ggml's parts, compiler run times).
     paths = [f"-Wl,-rpath,{path}" for path in sorted({file.parent for file in folder.rglob("*.so*")})]
     others = [str(found(folder, "libggml-base.so*"))] if "ggml" in library else []
     target = out / f"lib{pathlib.Path(source).stem}.so"

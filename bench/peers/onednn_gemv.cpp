@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN 3, newer than the distribution's, with weights in its preferred and in plain layout.
+// oneDNN 3, newer than the distribution's; weights in its preferred and in plain layout.
 #include <exception>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -21,7 +21,7 @@ void* prepare(const headroom_peer_call* call, memory::format_tag wanted) try {
   if (call->operation != HEADROOM_PEER_GEMV || call->dtype != HEADROOM_PEER_BF16) return nullptr;
   const auto rows = static_cast<memory::dim>(call->rows), columns = static_cast<memory::dim>(call->columns);
   constexpr auto kType = memory::data_type::bf16;
-  // y^T[1, rows] = x^T[1, columns] W^T[columns, rows]: plain weights are the transpose (ba).
+  // y^T[1, rows] = x^T[1, columns] W^T[columns, rows]: plain weights are transposed (ba).
   const memory::desc lying({columns, rows}, kType, memory::format_tag::ba);
   const memory::desc x({1, columns}, kType, memory::format_tag::ab),
       y({1, rows}, kType, memory::format_tag::ab);

@@ -45,7 +45,7 @@ class ProgramTest(CommandLineTest):
             start = time.perf_counter()
             subprocess.run([HEADROOM, "--version"], stdout=subprocess.DEVNULL, check=True)
             times.append(time.perf_counter() - start)
-        # Includes Python's fork and wait; the goal for the program is 5 ms.
+        # With Python's fork and wait; the program's goal is 5 ms.
         self.assertLess(min(times), 0.015)
 
 

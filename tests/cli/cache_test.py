@@ -400,7 +400,7 @@ class PartsTest(CommandLineTest):
     def test_what_each_cache_saves(self):
         result = self.assert_exit(self.cache("--layer", "inductor", "--each-layer", "--repeat", 7), 0)
         self.assertEqual((self.values_of("Cold"), self.values_of("Warm")), ([35] * 7, [1] * 7))
-        # Headers alone are not needed, but must be restored, or code would pay for them.
+        # Without headers, code would pay for them.
         self.assertEqual(self.without(), {"inductor.fx_graph": [3] * 7, "inductor.headers": [1] * 7, "inductor.triton": [9] * 7,
                                           "inductor.code": [5] * 7})
         records = {record["metric"]["name"]: record for record in records_of(self.records)}

@@ -123,7 +123,7 @@ class LibtorchTest(CommandLineTest):
             sent = record["axes"]["bytes"] * (1 if record["model"]["name"] == "all_reduce" else 0.5)
             self.assertEqual(part["bytes"], sent)
             self.assertGreater(record["limit"]["fraction"], 0)
-            # A busy machine may leave too few calls for an interval.
+            # A busy machine may give too few calls.
             if interval := record["limit"].get("interval"):
                 self.assertGreater(interval["high"], interval["low"])
         alone = self.assert_exit(collectives(*sizes, "--no-limits", which="--collectives=all_reduce"), 0)

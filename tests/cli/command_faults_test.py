@@ -95,7 +95,7 @@ class CommandFaultsTest(CommandLineTest):
     def test_a_daemon_that_keeps_the_pipes_open_does_not_hang_us(self):
         mark = f"32{os.getpid()}"
         away = self.folder / "away"
-        # The group is killed when the shell ends: wait until the daemon has left it.
+        # The shell's end kills the group: the daemon must have left it.
         result = headroom("time", "--no-store", "--max-rounds", "2", "--output", "pipe", "--shell",
                           f"setsid sh -c 'touch {away}; exec sleep {mark}' & until [ -e {away} ]; do :; done", timeout=60)
         self.addCleanup(kill_processes_with, f"sleep {mark}")
@@ -186,7 +186,7 @@ class LeftoversTest(CommandLineTest):
         mark, temporary = f"34{os.getpid()}", self.folder / "tmp"
         temporary.mkdir()
         script = f"sleep {mark} & sleep {mark}"
-        # A failed command is not repeated, so each run needs another command.
+        # A failed command is not repeated.
         commands = [f"{script} # {i}" for i in range(runs)]
         process = self.start("ab", "--no-store", "--timeout", "5ms", "--shell", *commands, stderr=None,
                              env=dict(os.environ, TMPDIR=str(temporary)))

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-# Isolate the tests from the user's history, programs, kernel variants and unfinished runs.
+# Without the user's history, programs, variants and unfinished runs.
 os.environ.pop("HEADROOM_STORE", None)
 os.environ.pop("HEADROOM", None)
 CACHE = tempfile.TemporaryDirectory()

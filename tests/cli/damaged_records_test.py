@@ -11,7 +11,7 @@ from command_line import CommandLineTest, headroom
 
 DATA = pathlib.Path(__file__).parent.parent / "data"
 GONE = object()
-# Python writes these as NaN and Infinity, which JSON does not have.
+# Python's NaN and Infinity are not JSON.
 NAN, INFINITY = float("nan"), float("inf")
 # Written as 1e999: valid JSON beyond doubles.
 BEYOND = "<beyond>"

@@ -118,7 +118,7 @@ class ExpectationTest(CommandLineTest):
 
     def test_what_the_interval_cannot_decide_is_inconclusive(self):
         file = self.folder / "expect.toml"
-        # Rank 1 is a tenth slower, so the interval includes the limit.
+        # Rank 1 is a tenth slower: the interval has the limit.
         file.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nus = 5.1\ntolerance = 0.001\n')
         self.assert_exit(dispatch("--op", "add", "--expect", file), 3)
 

@@ -106,7 +106,7 @@ class DispatchTorchTest(CommandLineTest):
 
     @unittest.skipUnless(TORCHRUN, "no torchrun here: neither in PATH nor named by HEADROOM_TORCHRUN")
     def test_under_torchrun_the_records_are_the_same(self):
-        # Under Python 3.11 the torchrun of 1.13 needs a redirection: that of a rank that does not exist.
+        # Under Python 3.11 torchrun 1.13 needs a redirection: of a rank that does not exist.
         self.records_under(TORCHRUN, "--nproc_per_node=4", f"--master_port={free_port()}", "--redirects=4:1", "--tee=4:1",
                            "--no_python")
 

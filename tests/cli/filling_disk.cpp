@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded (LD_PRELOAD): the folders in DISK (PATH:PATH...) are on a disk with as many free bytes as the
-// first eight bytes of the file DISK_LEFT say, shared by all processes. The last write is partial, as on a
-// real disk; later writes and new files fail.
+// LD_PRELOAD: the folders in DISK (PATH:PATH...) have as many free bytes as the first eight bytes of the file
+// DISK_LEFT say, shared by all processes. The last write is partial, as on a real disk; later writes and new
+// files fail.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -11,8 +11,8 @@ from trace_files import write_trace
 PLACES = {"{once}": "--runs 1 --no-store",
           "{brief}": "--threads 1 --max-time 20ms --min-time 0 --processes 1 --no-limits --no-store"}
 
-# What is typed, exit code, what must appear in the output. It runs in a folder with a.json and b.json (results), trace.json, notes.txt,
-# bench.py, an executable `mine` that is no runner, and a history of one run.
+# What is typed, exit code, expected output; in a folder with a.json and b.json (results), trace.json,
+# notes.txt, bench.py, an executable `mine` that is no runner, and a history of one run.
 STEPS = [
     # The program itself.
     ("headroom", 2, "usage: headroom COMMAND"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For readers_test.py: a time, a rate, non-finite counters, an error, repetitions with aggregates.
+// A time, a rate, non-finite counters, an error, repetitions with aggregates.
 #include <benchmark/benchmark.h>
 
 #include <limits>

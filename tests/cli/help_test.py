@@ -36,7 +36,7 @@ class Help(CommandLineTest):
         for command in self.commands():
             with self.subTest(command):
                 lines = self.lines(*command.split(), "--help")
-                # An example of a command that is itself longer stays one line, to be copied.
+                # A long example of a command stays one line, to be copied.
                 self.assertEqual([line for line in lines if len(line) > 80 and not line.startswith("  headroom ")], [])
 
     def test_placeholders_name_kinds_and_nothing_of_the_parser_leaks(self):

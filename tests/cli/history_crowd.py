@@ -45,7 +45,7 @@ class Crowd:
             result = self.call(*words)
             self.reads[words] += 1
             if result.returncode != 0:
-                # Before a run is acknowledged the history may be missing or empty.
+                # Before a run is acknowledged.
                 if before or " yet; " not in result.stderr:
                     self.problems.append(f"{words}: {result.stderr}")
             elif words[:2] == ("history", "export"):

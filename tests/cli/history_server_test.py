@@ -160,7 +160,7 @@ class HistoryServerTest(CommandLineTest):
             proxy.listener.close()
         self.assertGreater(failed, 0)
         self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
-        # The files name the proxy's history, as if the server had moved back.
+        # As if the server had moved back.
         for file in self.outbox():
             self.assert_exit(headroom("history", "import", file, "--store", URL, env=self.environment), 0)
         self.assertEqual(len(self.runs() - before), OUTAGES)

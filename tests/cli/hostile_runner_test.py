@@ -17,13 +17,13 @@ HOSTILE = HERE / "hostile_runner.py"
 SHARED = pathlib.Path(os.environ.get("HEADROOM_SHARED", HERE.parents[2] / "shared")) / "faults" / "bad_runner.py"
 ALL = os.environ.get("HEADROOM_ALL_FAULTS") == "1"
 PHASES = ("hello", "describe", "prepare", "sample", "release")
-# Above headroom's own use; an endless line is read up to 64 MiB.
+# An endless line is read up to 64 MiB.
 MOST_BYTES = 400 << 20
 MOST_SECONDS = 30
-# Samples beyond HOSTILE_AFTER on a busy machine too, and time for an honest runner to start there.
+# Samples beyond HOSTILE_AFTER, and an honest runner's start, also on a busy machine.
 OPTIONS = ("--timeout", "4s", "--no-limits", "--no-store", "--num-samples", "8", "--max-time", "4s", "--min-time", "0", "--processes", "1",
            "--threads", "1")
-# No fault: a case without information, one that ends when released, or answers after all samples.
+# A case without information, one that ends when released, or answers after all samples.
 HARMLESS = {"release:nothing", "release:null", "release:list", *(f"count:{how}" for how in ANSWERS["count"])}
 
 

@@ -68,7 +68,7 @@ class JournalTest(CommandLineTest):
         for _ in range(KILLS - KILLS // 2):
             log = self.killed("run", "e", "--runner", RUNNER, "--no-limits", "--all-backends", "--max-time", "60", "--processes", "1",
                               "--num-samples", "100000000", least=self.random.randrange(40, 400))
-            # Calibration samples one case after the other: rounds begin with the second case.
+            # Rounds begin with the second case, after calibration.
             whole = log[log.index("1"):].count("0") - 1
             shown = self.shown("latency")
             for backend in ("b0", "b1"):

@@ -12,7 +12,7 @@ from command_line import BRIEF, CommandLineTest, headroom, needs_torch, records_
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import gguf_file  # noqa: E402
 
-# One layer and the ends of the model: about 0.6 GB.
+# One layer and the model's ends: 0.6 GB.
 SMALL = ["llama2_7b_int8", "--layers", "1", "--prompt-len", "3", "--max-new-tokens", "4", "--no-limits", "--no-store"]
 
 
@@ -30,7 +30,7 @@ class LlmTest(CommandLineTest):
         self.assertEqual(rate["model"]["type"], "OSS model")
         self.assertEqual(sum(len(process["values"]) for process in rate["samples"]), 7)
         self.assertEqual(dict(rate["axes"]), {"layers": 1, "prompt_len": 3, "max_new_tokens": 4, "dtype": "int8"})
-        # int8 weights and bf16 scales of one layer and the output, three norms; no embedding.
+        # int8 weights and bf16 scales of a layer and the output, three norms; no embedding.
         activated = (4096 * 12288 + 4096 * 4096 + 3 * 4096 * 11008 + 32000 * 4096) + 2 * (
             12288 + 4096 + 2 * 11008 + 4096 + 32000 + 3 * 4096)
         self.assertAlmostEqual(records["memory_bandwidth(GB/s)"]["metric"]["value"] / rate["metric"]["value"] * 1e9,
@@ -74,7 +74,7 @@ class LlmTest(CommandLineTest):
 
 CONFIG = {"dim": 128, "heads": 4, "kv_heads": 2, "hidden": 160, "vocab": 300}
 LAYERS = 2
-# Matrices and norms in bf16 (norms are F32 in the file).
+# bf16 (norms are F32 in the file).
 ACTIVATED = 2 * (LAYERS * (256 * 128 + 128 * 128 + 3 * 128 * 160 + 2 * 128) + 128 + 300 * 128)
 POSITION = 2 * LAYERS * 64 * 2  # keys and values, bf16
 RUN = ["--no-limits", "--no-store", "--processes", "1", *BRIEF]

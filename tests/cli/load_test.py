@@ -22,7 +22,7 @@ STRESS = {
     "memory": ["--stream", str(CPUS)],
     "io": ["--hdd", "2", "--hdd-bytes", "64m", "--iomix", "1", "--iomix-bytes", "64m"],
 }
-# A process of some milliseconds of CPU time, and one of 1.5 times as much.
+# Some milliseconds of CPU time, and 1.5 times as much.
 LOOPS, MORE = 6000, 9000
 # More misses of a 95 % interval have a chance of 1 in 10,000.
 PROMISED, CHANCE = 0.05, 1e-4

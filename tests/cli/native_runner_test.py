@@ -129,7 +129,7 @@ class NativeRunnerTest(CommandLineTest):
         # The suite may force an instruction set.
         key = " ".join(filter(None, ["gemv D=256 dtype=bf16 native 1 thread hot", os.environ.get("HEADROOM_ISA")]))
         self.assertEqual(list(kept["variants"]), [key])
-        # A variant that is never chosen proves that it was read.
+        # Never chosen: proves that it was read.
         kept["variants"][key] = "2 rows, 8 KiB ahead"
         files[0].write_text(json.dumps(kept))
         self.assertEqual(run(), "2 rows, 8 KiB ahead")

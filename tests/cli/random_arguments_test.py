@@ -18,7 +18,7 @@ CODES = {0, 1, 2, 3, 130}
 COMMANDS = ["run", "time", "ab", "diff", "trace", "cache", "dispatch", "ddp", "history", "roofline", "machine"]
 ANALYSES = ["summary", "utilization", "kernels", "ops", "idle", "queue", "memory", "steps", "critical-path", "collectives",
             "stragglers", "roofline", "validate", "diff", "convert"]
-# Ends each call soon; later options win. Ranks and caches have separate tests.
+# Later options win. Ranks and caches have other tests.
 BRIEF = {"run": ["--runner", FAULTY, "--no-limits", "--max-time", "30ms", "--timeout", "1s"],
          "time": ["--max-time", "30ms", "--min-time", "0", "--max-rounds", "8"],
          "ab": ["--max-time", "30ms", "--min-time", "0", "--max-rounds", "8"],

@@ -62,7 +62,7 @@ class RankFaultsTest(CommandLineTest):
                 self.assertIn(f"rank {victim} of {RANKS} was killed by signal 9", stderr)
 
     def test_a_rank_that_sleeps_is_named_with_who_waits_for_it(self):
-        # A rank stopped between two calls delays nobody; on a busy machine it starts late.
+        # Between calls nobody waits; on a busy machine it starts late.
         for moment in (4, 5, 10, 20, 30):
             program = self.start(*ENDLESS, "--max-bytes", "4M", "--min-bytes", "4M", "--timeout", f"{2 * moment}s")
             ranks = self.ranks_once_started(program)
@@ -87,7 +87,7 @@ class RankFaultsTest(CommandLineTest):
         with socket.socket() as taken:
             taken.bind(("0.0.0.0", 0))
             taken.listen()
-            # Without LOCAL_WORLD_SIZE, which would move the meeting place.
+            # LOCAL_WORLD_SIZE would move the meeting place.
             place = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": str(taken.getsockname()[1])}
             program = self.start("ddp", "--collectives", "--no-store", "--timeout", "5s",

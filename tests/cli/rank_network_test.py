@@ -49,7 +49,7 @@ class RankNetworkTest(CommandLineTest):
         cut_cable()
         began = time.monotonic()
         of_leader, of_follower = (self.assert_ends(program, 2) for program in (leader, follower))
-        # Allows for rounding to whole seconds and for the ranks' processes to end.
+        # For rounding to seconds and the ranks' end.
         self.assertLess(time.monotonic() - began, TIMEOUT + 5)
         self.assertRegex(of_leader.stderr, "rank 1 of 2 (did not report|is gone: its connection broke)")
         self.assertRegex(of_follower.stderr, r"lost the connection to rank 0: .*; check rank 0's machine and the network")

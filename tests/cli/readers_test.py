@@ -226,7 +226,7 @@ class Readers(CommandLineTest):
 
 FILES = pathlib.Path(__file__).resolve().parents[1] / "data" / "readers"
 
-# File, format, cases, and one of its results: case, metric, value, unit, samples by process. Values are the file's own.
+# File, format, cases, and a result of its own values: case, metric, value, unit, samples by process.
 TOOL_FILES = (
     ("pyperf.json", "pyperf", 1, "timeit", "latency", None, "s", [2] * 10),
     ("asv/results/vm/58056d72-existing-py_usr_bin_python3.json", "asv", 12,
@@ -269,7 +269,7 @@ GO = "pkg: p\nBenchmarkF-8 10 5 ns/op\n"
 NCCL = (FILES / "nccl_tests.txt").read_text()
 XML = (FILES / "catch2.xml").read_text()
 
-# Content, and words of the refusal: the place in the file and what is wrong.
+# Content, and words of the refusal: place and fault.
 BAD_FILES = (
     (GO + "BenchmarkF-8 10 6\n", "line 3: expected pairs of a number and a unit"),
     (GO + "BenchmarkF-8 10 x ns/op\n", "line 3: expected a number, found 'x'"),

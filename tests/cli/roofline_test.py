@@ -95,7 +95,7 @@ class RooflineTest(CommandLineTest):
         return path, result
 
     def test_bytes_that_the_memory_controllers_counted(self):
-        # 1e5 ns for 2e6 FLOPs and 1e6 declared bytes, twice as many moved.
+        # 1e5 ns, 2e6 FLOPs, 1e6 declared bytes, twice as many moved.
         counts = {"instructions": 5e5, "cycles": 2e5, "cache_misses": 100, "memory_bytes": 2e6, "background_bytes": 1e4}
         path, run = self.run_counted(counts, {"flops": 2e6, "bytes": 1e6, "copies": 4})
         finding = r"e b0 moves 2.00 times its declared bytes: the memory controllers counted 1.91 MiB"

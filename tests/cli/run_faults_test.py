@@ -354,7 +354,7 @@ class InterruptTest(CommandLineTest):
                 for line in lines.read_text().splitlines():
                     json.loads(line)
         process = self.start("fine", "prints", "fine", "skips", "--max-time", "40ms", "--min-time", "0", "--json", path, "--output", table)
-        self.assert_ends(process, 0)  # one that is not killed goes on from what is there
+        self.assert_ends(process, 0)  # if not killed, goes on
         self.assertEqual({"fine", "prints", "skips"}, {record["model"]["name"] for record in records_of(path)})
         self.assertTrue(table.read_text().endswith("\n"))
         self.assertTrue([json.loads(line) for line in table.with_suffix(".json").read_text().splitlines()])

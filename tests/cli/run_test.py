@@ -49,7 +49,7 @@ class RunTest(CommandLineTest):
         self.assertTrue(record["verified"])
         self.assertGreater(sum(len(process["values"]) for process in record["samples"]), 5)
         latency = next(r for r in records_of(path) if r["metric"]["name"] == "latency")
-        # Both metrics have the same samples: bytes / time. (Medians differ between two distant samples.)
+        # bytes / time of the same samples. (Medians differ between two distant samples.)
         self.assertEqual([len(process["values"]) for process in record["samples"]],
                          [len(process["values"]) for process in latency["samples"]])
         for rates, times in zip(record["samples"], latency["samples"]):

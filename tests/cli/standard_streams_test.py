@@ -43,7 +43,7 @@ class StandardStreamsTest(CommandLineTest):
             self.assertEqual(result.returncode, 2 if ">&-" in closed.split() else 0, closed + result.stderr)
             self.assert_exit(headroom("diff", path, path), 0)
         self.assert_exit(headroom("history", "--store", history), 0)
-        # A file opened as one of the three would lack close-on-exec.
+        # A file opened as one of the three lacks close-on-exec.
         result = in_shell(f"'{HEADROOM}' time --runs 1 --no-store --output '{path}' 'ls -l /proc/self/fd/' >&-")
         self.assertIn("cannot write to standard output", result.stderr)
         self.assertRegex(path.read_text(), r" 0 -> /dev/null\n.* 1 -> \S*report.json")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded (LD_PRELOAD): logs to SYNC_LOG "sync PATH" and "rename FROM TO", a line each. SYNC_FAILS: each
-// fsync fails as on a broken disk.
+// LD_PRELOAD: logs to SYNC_LOG "sync PATH" and "rename FROM TO", a line each. SYNC_FAILS: fsync fails as on a
+// broken disk.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the TorchScript modules of torch_modules_test.py: torch_module_files FOLDER
+// torch_module_files FOLDER: TorchScript modules of torch_modules_test.py
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 

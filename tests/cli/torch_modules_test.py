@@ -100,7 +100,7 @@ class ModulesTest(CommandLineTest):
         self.assert_exit(run_program(TORCH, "--module", self.module("layers"), "--input", ROWS, "--no-limits",
                                      "--no-store", *BRIEF), 0, "module input=f32[4,16]")
 
-    # Errors of the user: exit code 2, before anything is measured.
+    # Exit code 2, before anything is measured.
 
     def test_bad_usage_is_refused_with_what_to_do(self):
         text = self.write_file("text.pt", "this is not a module")

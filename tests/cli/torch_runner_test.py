@@ -29,7 +29,8 @@ class TorchRunnerTest(CommandLineTest):
                 self.assertIn("x the time of native", result.stdout)
 
     def test_what_aten_sums_in_bf16_is_right_for_that_and_said_so_and_strictly_refused(self):
-        # Below 4096 values ATen 1.13 does not use oneDNN and accumulates bf16 products in bf16. Newer versions must meet the f32 bound.
+        # Below 4096 values ATen 1.13 accumulates bf16 products in bf16, without oneDNN; newer versions must
+        # meet the f32 bound.
         file = self.folder / "small.json"
         command = ["run", "gemv", "-a", "D=64", "-a", "dtype=bf16", "--backend", "aten", "--no-limits", "--no-store",
                    "--processes", "1", "--json", file, *BRIEF]

@@ -94,7 +94,7 @@ class Merge(CommandLineTest):
         merged, _ = self.merged(*self.job())
         of_rank = [[e for e in merged["traceEvents"] if e.get("pid") in pids and e.get("cat") != "collective"]
                    for pids in ((0, 900), (10_000_000, 10_000_900))]
-        # Without the names that the files give only to the host.
+        # Without names that only the host has.
         self.assertEqual([len(events) for events in of_rank], [25, 25])
         self.assertEqual({e["args"]["device"] for e in of_rank[1] if e.get("cat") == "kernel"}, {100})
         for key in ("correlation", "External id", "Sequence number"):

@@ -186,7 +186,7 @@ class TraceOfAJob(CommandLineTest):
         times = {row["class"]: row["time_ns"] for row in tables["classes"]}
         self.assertEqual((times["operators"], times["launch"], times["gpu compute"]), (10_000, 20_000, 100_000))
         self.assertEqual((times["gpu communication"], times["synchronisation"]), (700_000, 60_000))
-        # Before the all-reduce, whose launch is not in the file, and after the last call of the step.
+        # Before the all-reduce, launched outside the file, and after the step's last call.
         self.assertEqual(times["not recorded"], 70_000 + 40_000)
         self.assertEqual(tables["path"][0]["path_ns"], sum(times.values()))
         events = json.loads(overlay.read_text())["traceEvents"]
@@ -261,7 +261,7 @@ class JobPath(CommandLineTest):
                     for row in tables["job_classes"]:
                         times[row["class"]] = times.get(row["class"], 0) + row["time_ns"]
                     self.assertEqual(sum(times.values()), total)
-                    # 20 kernels of 400 us and two all-reduces of 500 us, without waits for another rank.
+                    # 20 kernels of 400 us, two all-reduces of 500 us, no waits.
                     self.assertAlmostEqual(times["gpu compute"], 8_000_000, delta=10_000)
                     self.assertAlmostEqual(times["gpu communication"], 1_000_000, delta=10_000)
                     self.assertAlmostEqual(times["operators"], cost_ns, delta=50_000)
@@ -275,7 +275,7 @@ class JobPath(CommandLineTest):
         self.assertNotIn("path_stretches", result.stdout)
 
     def test_what_the_late_rank_does_is_named(self):
-        # A host that runs ahead of a full device launches early: the slow kernels are the path, not their launches.
+        # The host runs ahead: slow kernels are the path, not launches.
         for case, answer in (("k1", r"is on rank 1, 5\.00 ms of that gpu compute"),
                              ("j2b_one_clock", r"rank 0, entirely on that rank: 2\.00 ms of that gpu compute")):
             with self.subTest(case=case):

@@ -23,7 +23,7 @@ class OneTrace(CommandLineTest):
     def test_utilization_of_a_small_trace(self):
         result = self.assert_exit(trace("utilization", self.file), 0)
         self.assertEqual(result.stderr, "")
-        # 30 of the 90 us between the first start and the last end.
+        # 30 of 90 us.
         self.assertRegex(result.stdout, r"0 .* 90.0 µs +30.0 µs +33.3 %")
 
     def test_json_has_tables_and_records(self):

@@ -50,7 +50,7 @@ headroom::trace::RecordedWork kernel(const std::string& name, std::int64_t from_
   return work;
 }
 
-/// Two streams that overlap from 30 to 40 us: busy for 10 to 60 and 70 to 75 us.
+/// Overlapping from 30 to 40 us: busy for 10 to 60 and 70 to 75 us.
 void write_trace(const std::string& file, bool has_gpu, bool is_whole) {
   headroom::trace::DeviceActivity activity;
   activity.program = "tracing_runner";

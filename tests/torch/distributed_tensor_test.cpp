@@ -207,7 +207,7 @@ std::vector<Placements> all_of_mesh(const DeviceMesh& mesh, std::int64_t dims, b
   return all;
 }
 
-/// Checks every `shares`th pair; the shares 0 to `shares` - 1 together are all.
+/// Every `shares`th pair; shares 0 to `shares` - 1 are all.
 void expect_every_pair(const MeshPtr& mesh, const at::Tensor& whole, std::size_t share = 0,
                        std::size_t shares = 1) {
   const auto all = all_of_mesh(*mesh, whole.dim(), whole.is_floating_point());
@@ -229,7 +229,7 @@ void expect_every_pair(const MeshPtr& mesh, const at::Tensor& whole, std::size_t
 
 TEST(Redistribution, EveryPairOfPlacementsOnEveryMeshKeepsTheValues) {
   for (const auto& shape : mesh_shapes()) {
-    // In two dimensions a pair takes milliseconds, so only long tests cover all.
+    // Pairs of two dimensions take milliseconds: only long tests cover all.
     const std::size_t shares = shape.size() == 1 || std::getenv("HEADROOM_LONG_TESTS") != nullptr ? 1 : 2;
     expect_every_pair(test_mesh(shape), whole_numbers({5, 6}, 1), 0, shares);
     expect_every_pair(test_mesh(shape), whole_numbers({8, 3}, 2), shares - 1,
@@ -362,7 +362,7 @@ TEST(Faults, PlacementsThatDoNotFit) {
 }
 
 TEST(Faults, OperandsOnTwoMeshes) {
-  // Kept alive: a rank that goes on must not close connections that others still make.
+  // Kept alive: other ranks may still make their connections.
   static const MeshPtr kOther = DeviceMesh::create(test_world(), {1, ranks()}, {"one", "all"});
   const at::Tensor whole = whole_numbers({4, 4}, 2);
   expect_error(

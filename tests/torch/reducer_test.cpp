@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares gradients over ranks with those of one process with the whole batch.
+// Gradients over ranks against one process with the whole batch.
 #include "headroom_torch/ddp/reducer.h"
 
 #include <gmock/gmock.h>
@@ -94,8 +94,7 @@ TEST_P(GradientsOf, TheWholeBatchInEveryIteration) {
     expect_gradients_of_whole(*model, *reducer, group, share, 32, iteration);
   EXPECT_TRUE(reducer->unused().empty());
 }
-// The second iteration uses the buckets observed in the first. A transformer example is slow, so one
-// suffices.
+// The second iteration uses the first one's buckets. A transformer example is slow: one suffices.
 INSTANTIATE_TEST_SUITE_P(Reducer, GradientsOf,
                          testing::Values(Checked{"mlp", kShare, 3}, Checked{"transformer", 1, 2},
                                          Checked{"resnet18", kShare, 3}),

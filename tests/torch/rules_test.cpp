@@ -29,7 +29,7 @@ struct RuleCase {
 
 using Run = std::function<Tensors(const Tensors&)>;
 
-/// Sizes are not multiples of the number of ranks unless the case needs it.
+/// Sizes do not divide by the number of ranks unless needed.
 class Cases {
  public:
   std::vector<RuleCase> all;
@@ -193,7 +193,7 @@ std::vector<RuleCase> rule_cases() {
   return cases.all;
 }
 
-/// All combinations of the inputs' placements, or the same random `most` on every rank.
+/// Of the inputs' placements, or the same random `most` on every rank.
 std::vector<std::vector<Placements>> combinations(const RuleCase& rule_case, const DeviceMesh& mesh,
                                                   std::size_t most) {
   std::mt19937 random(7);
@@ -222,7 +222,7 @@ std::vector<std::vector<Placements>> combinations(const RuleCase& rule_case, con
   return all;
 }
 
-/// `one` for a mesh of one dimension, else `more`; a third on four ranks, where collectives are slow, unless
+/// `one` for one mesh dimension, else `more`; a third on four ranks, as collectives are slow, unless
 /// HEADROOM_LONG_TESTS is set.
 std::size_t at_most(const DeviceMesh& mesh, std::size_t one, std::size_t more) {
   const std::size_t all = mesh.dims() == 1 ? one : more;
@@ -293,7 +293,7 @@ TEST(Rules, GiveWhatOneProcessGives) {
   }
 }
 
-/// Weights all results differently. Gradients of a distributed result start with its placement.
+/// Weights all results differently. A distributed result's gradient starts with its placement.
 Tensors gradients(const RuleCase& rule_case, Tensors inputs) {
   for (at::Tensor& input : inputs) input.requires_grad_(true);
   torch::autograd::variable_list results, weights;

@@ -79,7 +79,7 @@ std::vector<std::vector<int>> mesh_shapes() {
 }
 
 at::Tensor whole_numbers(at::IntArrayRef sizes, std::int64_t seed) {
-  // A fixed generator: the same on every rank and in every version.
+  // The same on every rank and in every version.
   at::Tensor numbers = at::empty(sizes, at::kFloat);
   std::uint64_t state = static_cast<std::uint64_t>(seed) * 2654435761U + 12345;
   float* const values = numbers.data_ptr<float>();
@@ -110,7 +110,7 @@ at::Tensor scattered(const at::Tensor& whole, const MeshPtr& mesh, const Placeme
     part = part_of(part, placement.op(), mesh->size(dim), mesh->coordinate(dim), seed * 1000);
   }
   part = part_here(part, *mesh, placements).clone(at::MemoryFormat::Contiguous);
-  // Like from_local, without its collective to exchange sizes, which would run thousands of times.
+  // from_local without its collective for sizes, which would run thousands of times.
   const Sizes sizes(whole.sizes().begin(), whole.sizes().end());
   return wrap(part, mesh->intern({mesh.get(), placements, sizes, part.scalar_type()}));
 }

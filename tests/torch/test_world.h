@@ -18,24 +18,24 @@ const MeshPtr& line_mesh();
 /// The line, and a square for four ranks.
 std::vector<std::vector<int>> mesh_shapes();
 
-/// Small integers as float, equal on every rank: sums in any order are exact.
+/// Small integers, equal on every rank: exact sums in any order.
 at::Tensor whole_numbers(at::IntArrayRef sizes, std::int64_t seed);
 
 std::vector<Placement> all_placements(std::int64_t dims, bool floating);
 
-/// Distributes `whole` in non-trivial parts: the summands of a Partial(sum) are random, and so on.
+/// Non-trivial parts: the summands of a Partial(sum) are random, and so on.
 at::Tensor scattered(const at::Tensor& whole, const MeshPtr& mesh, const Placements& placements);
 
-/// This rank's part of `whole`, with partial placements taken as replicated.
+/// Takes partial placements as replicated.
 at::Tensor part_here(const at::Tensor& whole, const DeviceMesh& mesh, const Placements& placements);
 
-/// This rank's part with partial placements reduced (a collective only if there are any).
+/// This rank's part, partial placements reduced (a collective only if there are any).
 at::Tensor settled(const at::Tensor& tensor);
 
 /// Partial becomes replicated.
 Placements settled(Placements placements);
 
-/// Dispatch keys to treat as taken, from HEADROOM_TAKEN_KEYS: "Fake,PrivateUse3".
+/// From HEADROOM_TAKEN_KEYS: "Fake,PrivateUse3".
 std::string taken_keys();
 
 }  // namespace headroom::torch_runner::dtensor
