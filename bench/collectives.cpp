@@ -32,7 +32,7 @@ dtensor::Group world_of(const RankPlace& place) {
   return dtensor::World::connect(options)->group(ranks, "bench");
 }
 
-/// After a barrier, with new data, as in `headroom ddp --collectives`.
+/// Calls after a barrier, with new data, as in `headroom ddp --collectives`.
 class PlainLoop {
  public:
   PlainLoop(std::string op, CollectiveBackend& c10d, std::int64_t floats, int ranks)

@@ -34,7 +34,7 @@ using headroom::bench::Noise;
 using Values = std::vector<double>;
 
 constexpr double kGoal = 0.93;
-/// Of all series: a rarely given interval may be wrong more often.
+/// Share of all series: a rarely given interval may be wrong more often.
 constexpr double kMostWrong = 0.025;
 
 double upper_tail(double z) {
@@ -316,7 +316,7 @@ void equal_pairs(Table& table, Noise& noise) {
   }
 }
 
-/// At the default stop of sampling.
+/// Coverage at the default stop of sampling.
 void stopping(Table& table, Noise& noise) {
   for (const bool skewed : {false, true}) {
     for (const double rho : {0.0, 0.3, 0.5}) {

@@ -28,7 +28,7 @@ Axis working_sets() {
   return axis;
 }
 
-/// Named as headroom-native's, but bounded by the device.
+/// Limits are named as headroom-native's, but belong to the device.
 void add_limits(Registry& registry) {
   const auto limit = [&](const char* name, Experiment::Function run) -> Experiment& {
     return registry.add(name, std::move(run)).device("cuda").backends({"cuda"}).limit();

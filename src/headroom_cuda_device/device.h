@@ -29,7 +29,7 @@ struct DriverInfo {
 
 DriverInfo query_driver();
 
-/// Why a program built with CUDA `built_with` (13000) cannot run, with the remedy; else "".
+/// Returns why a program built with CUDA `built_with` (13000) cannot run, with the remedy; else "".
 std::string device_problem(const DriverInfo& driver, int built_with);
 
 /// Throws Error without a usable CUDA device.

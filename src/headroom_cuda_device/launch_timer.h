@@ -20,10 +20,10 @@
 
 namespace headroom::cuda {
 
-/// One iteration on input copy `copy`. May be captured: must not allocate or synchronise.
+/// Enqueues an iteration on input copy `copy`. May be captured: must not allocate or synchronise.
 using Launch = std::function<void(std::size_t copy, cudaStream_t stream)>;
 
-/// On input copies first_copy, first_copy + 1, ... modulo their number.
+/// Launches on input copies first_copy, first_copy + 1, ... modulo their number.
 struct GraphShape {
   std::size_t first_copy = 0;
   std::size_t launches = 0;
@@ -56,8 +56,8 @@ CapturedGraph capture(cudaStream_t stream, const std::function<void()>& launches
 /// Instantiates and uploads; ready when `stream` is done. Throws Error.
 GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream);
 
-/// By shape. A kernel of a few microseconds takes longer to launch than to run; graphs of hundreds keep the
-/// device busy.
+/// Graphs by shape. A kernel of a few microseconds takes longer to launch than to run; graphs of hundreds
+/// keep the device busy.
 class LaunchGraphs {
  public:
   /// `launch` and the stream must outlive this. `around_capture` wraps captures, for allocators that must
@@ -84,8 +84,8 @@ class LaunchGraphs {
 /// kNone: for launches that depend on earlier ones or are graphs themselves.
 enum class Capture { kShort, kNone };
 
-/// Between two device events: short iterations as graphs, long ones one by one. Rotates the input copies from
-/// call to call.
+/// Times between two device events: short iterations as graphs, long ones one by one. Rotates the input
+/// copies from call to call.
 class LaunchTimer {
  public:
   /// `device` and `launch` must outlive this. Launches some iterations to see whether they are long.
@@ -117,7 +117,7 @@ class LaunchTimer {
   bool is_long_ = false;
 };
 
-/// Until the case is released, rotating over state.copies(). Notes whether launches are captured.
+/// Measures until the case is released, rotating over state.copies(). Notes whether launches are captured.
 void measure_on_device(State& state, Device& device, const Launch& launch, RunWrapper around_capture = {},
                        Capture capture = Capture::kShort);
 

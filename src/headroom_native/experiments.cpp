@@ -78,7 +78,7 @@ Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*
   };
 }
 
-/// Of all experiments that it can serve.
+/// Adds it to all experiments that it can serve.
 void add_peer(Registry& registry, Peers& peers, const std::string& text) {
   PeerRequest request = parse_peer(text);
   with_context("--peer " + quote(text), [&] {

@@ -132,7 +132,7 @@ void serve_rank(Channel channel, const RankPlace& place) {
 
 namespace {
 
-/// As allocators of training programs do: glibc would unmap blocks above 128 KiB and heaps of arenas, and
+/// Allocators of training programs do so: glibc would unmap blocks above 128 KiB and heaps of arenas, and
 /// each iteration fault its gradients' pages in again. One arena, because every case has a thread.
 void keep_freed_memory() {
   mallopt(M_ARENA_MAX, 1);

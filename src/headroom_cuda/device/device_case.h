@@ -50,10 +50,10 @@ class DeviceBuffer {
   void upload(const std::vector<T>& values, std::size_t offset = 0) {
     upload(std::span<const T>(values), offset);
   }
-  /// To rows `pitch` bytes apart. Throws Error if they do not fit.
+  /// Copies to rows `pitch` bytes apart. Throws Error if they do not fit.
   void upload_rows(const std::byte* from, std::size_t rows, std::size_t row_bytes, std::size_t offset,
                    std::size_t pitch);
-  /// From the start. Throws Error if the buffer is smaller.
+  /// Copies from the start. Throws Error if the buffer is smaller.
   template <typename T>
   void download(std::span<T> values) const {
     download_bytes(std::as_writable_bytes(values));

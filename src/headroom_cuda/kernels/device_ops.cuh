@@ -413,7 +413,7 @@ __device__ inline void store_bf16(std::byte* to, const Vector& vector, unsigned 
   }
 }
 
-/// For unaligned rows: each lane takes from the lane before it the bytes missing to an aligned store.
+/// Each lane takes from the lane before it the bytes missing to an aligned store.
 __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsigned index, unsigned vectors,
                                      const Vector& vector) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -438,7 +438,8 @@ __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsi
   if (lane == kWarp - 1 || index + 1 == vectors) store_bf16(to, vector, own, bytes);
 }
 
-/// Nothing past the end of a row of `vectors`. All lanes of a warp must call, with consecutive indices.
+/// Stores nothing past the end of a row of `vectors`. All lanes of a warp must call, with consecutive
+/// indices.
 template <bool kAligned>
 __device__ inline void store_row_vector(std::byte* row, std::size_t row_bytes, unsigned index,
                                         unsigned vectors, const Vector& vector) {

@@ -39,7 +39,7 @@ inline __global__ void __launch_bounds__(256)
 constexpr unsigned kGemvThreads = 512;  ///< per block, at most
 constexpr unsigned kPartials = 4096;    ///< sums of a block: one for each row and warp of its team
 
-/// Alone keeps enough bytes in flight; two do not fit the registers.
+/// A batch of this size keeps enough bytes in flight; two do not fit the registers.
 constexpr int kLargeBatch = 8;
 
 /// This thread's place in its team of `threads`, a power of two from 32 to blockDim.x.
@@ -240,7 +240,7 @@ __device__ inline void add(Moments& to, float value) {
   to.squares = fmaf(difference, value - to.mean, to.squares);
 }
 
-/// Over all threads, which all get the result. Ends with a barrier.
+/// Merges over all threads, which all get the result. Ends with a barrier.
 __device__ inline Moments merged_over_block(const Moments& own) {
   __shared__ float counts[kMostWarps], means[kMostWarps], squares[kMostWarps];
   Moments whole;
@@ -296,7 +296,7 @@ struct NormedX {
                   bf16_value(parameters.beta[element]));
   }
 
-  /// From `element` on, a multiple of 8.
+  /// Returns eight values from `element` on, a multiple of 8.
   __device__ Vector eight(unsigned element) const {
     const Vector of_gamma = load_common(parameters.gamma + element);
     const Vector of_beta = load_common(parameters.beta + element);

@@ -60,7 +60,7 @@ unsigned team_threads(std::size_t row_bytes, GemvForm form, unsigned of_block) {
   return std::max(kWarp, std::bit_ceil(static_cast<unsigned>(wanted)));
 }
 
-/// Most loads in flight with two batches per team.
+/// Returns the form with most loads in flight that leaves two batches per team.
 GemvChoice fitting(std::size_t outputs, std::size_t row_bytes, unsigned processors) {
   const std::size_t in_block =
       row_bytes / (kVectorBytes * kLarge);  // vectors of a thread if the whole block shares a row
@@ -123,7 +123,7 @@ std::vector<std::string> names_of(const std::vector<Choice>& choices) {
   return names;
 }
 
-/// Most vectors in flight that hold the row.
+/// Returns the form with most vectors in flight that holds the row.
 NormForm fitting(std::size_t columns) {
   const bool aligned = columns % kLength == 0;
   if (aligned && holds(kNormForms[2], columns)) return kNormForms[2];

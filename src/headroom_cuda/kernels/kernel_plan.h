@@ -33,7 +33,7 @@ struct GemvProblem {
   std::uint16_t* y = nullptr;        ///< [outputs] of bf16
 };
 
-/// Of a part of a vector; `squares` are about the mean.
+/// Moments of a part of a vector; `squares` are about the mean.
 struct alignas(16) Moments {
   float count = 0, mean = 0, squares = 0;
 };
@@ -104,7 +104,7 @@ struct GemvPlan {
 std::string name_of(GemvForm form);
 std::vector<std::string> gemv_variants();
 
-/// For `outputs` rows of `row_bytes` on `processors` multiprocessors. An empty `variant` chooses by size.
+/// Plans `outputs` rows of `row_bytes` on `processors` multiprocessors. An empty `variant` chooses by size.
 /// Throws Error for an unknown name.
 GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors, std::string_view variant);
 GemvPlan linear_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors);
@@ -144,8 +144,8 @@ struct NormPlan {
 
 std::vector<std::string> norm_variants();
 
-/// For bf16 on `processors` multiprocessors. An empty `variant` chooses by size; one that cannot hold such
-/// rows gives a plan of another name. Throws Error for an unknown name.
+/// Plans rows of bf16 on `processors` multiprocessors. An empty `variant` chooses by size; one that cannot
+/// hold such rows gives a plan of another name. Throws Error for an unknown name.
 NormPlan norm_plan(std::size_t rows, std::size_t columns, unsigned processors, std::string_view variant);
 
 // Problems of the decoder kernels: device pointers, aligned to 16 bytes.
@@ -166,7 +166,7 @@ struct NormedStream {
   float epsilon = 0;
 };
 
-/// One token over all positions up to its own.
+/// Attention of one token over all positions up to its own.
 struct AttentionProblem {
   const float* qkv = nullptr;  ///< queries, keys and values of the token, not yet rotated
   const float* cosines = nullptr;
@@ -182,7 +182,7 @@ struct AttentionProblem {
 
 constexpr unsigned kMaxExperts = 64;
 
-/// To the experts with the highest W RMSNorm(x); shares are the softmax over those.
+/// Routes a token to the experts with the highest W RMSNorm(x); shares are the softmax over those.
 struct RouteProblem {
   const std::uint16_t* gate = nullptr;  ///< [experts, columns] of bf16
   NormedStream x;

@@ -11,7 +11,7 @@ namespace headroom::cuda {
 struct LaunchShape {
   unsigned blocks, threads;
   std::size_t shared_bytes = 0;  ///< per block, in addition to static shared memory
-  /// Over L1; a change between launches costs a reconfiguration.
+  /// Prefers shared memory over L1; a change between launches costs a reconfiguration.
   bool most_shared = false;
 };
 

@@ -13,7 +13,7 @@ namespace headroom::cuda {
 
 // Launches return without waiting, and throw Error if the device refuses.
 
-/// For libraries that cannot multiply int8 with bf16.
+/// Converts weights for libraries that cannot multiply int8 with bf16.
 void launch_convert(const std::int8_t* from, std::uint16_t* to, std::size_t count, unsigned processors,
                     cudaStream_t stream);
 
@@ -45,7 +45,7 @@ void launch_added_rows(const StreamedMatrix& matrix, const char* dtype, const st
 /// The next token becomes the current one.
 void launch_embed(const TokenSequence& sequence, const std::uint16_t* embedding, float* x, unsigned columns,
                   Start start, cudaStream_t stream);
-/// 64, 128 and 256 have a kernel.
+/// True for sizes with a kernel (64, 128, 256).
 bool has_attention(std::size_t head_dim);
 void launch_attention(const AttentionProblem& problem, std::size_t head_dim, Start start,
                       cudaStream_t stream);

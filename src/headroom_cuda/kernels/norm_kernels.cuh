@@ -91,8 +91,8 @@ struct NormRow {
   }
 };
 
-/// Of a row held by a block. Merges warps by Chan, Golub and LeVeque (1979), without cancellation; one
-/// barrier a row.
+/// Statistics of a row held by a block. Merges warps by Chan, Golub and LeVeque (1979), without cancellation;
+/// one barrier a row.
 class BlockStatistics {
  public:
   __device__ BlockStatistics(unsigned count_of_thread, float columns, float epsilon)
@@ -147,7 +147,7 @@ __device__ inline Vector normed(const Vector& values, const RowStatistics& row,
   return result;
 }
 
-/// From `element` on, a multiple of 8; zero after `length`.
+/// Loads from `element` on, a multiple of 8; zero after `length`.
 __device__ inline void load_parameters(const float* from, unsigned element, unsigned length,
                                        float (&values)[kNormLength]) {
   if (length == kNormLength) {

@@ -28,7 +28,7 @@ struct SharedX {
 
   __device__ SharedX(void* memory, unsigned columns)
       : vectors(static_cast<Vector*>(memory)), of_plane(columns / kLength<Weights>) {}
-  /// From `element` on, a multiple of 8.
+  /// Stores from `element` on, a multiple of 8.
   __device__ void put(unsigned element, const float (&values)[8]) const {
     Vector pairs;
 #pragma unroll

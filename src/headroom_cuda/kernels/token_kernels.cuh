@@ -55,8 +55,8 @@ __device__ inline void rotate(const std::uint32_t (&cosines)[kPerLane / 2],
   }
 }
 
-/// Over some positions: largest score, sum of exp(score - most), and that sum weighted with one element of
-/// the values.
+/// Attention over some positions: largest score, sum of exp(score - most), and that sum weighted with one
+/// element of the values.
 struct HeadPart {
   float most = -INFINITY, sum = 0, value = 0;
 };
@@ -293,7 +293,7 @@ inline __global__ void __launch_bounds__(kTokenThreads) route_kernel(RouteProble
 constexpr unsigned kSampleThreads = 1024;
 constexpr unsigned kKeptLogits = 32;  ///< of a thread, in registers
 
-/// In the order of the logits; 0 for NaN, never drawn.
+/// Orders like the logits; 0 for NaN, never drawn.
 __device__ inline std::uint32_t key_of(float logit) {
   if (logit != logit) return 0;
   const std::uint32_t bits = __float_as_uint(logit);

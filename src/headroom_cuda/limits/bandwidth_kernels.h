@@ -21,7 +21,7 @@ struct Walk {
 };
 
 constexpr unsigned kWalkThreads = 256;
-/// With 4 to 8 blocks 128 KiB per multiprocessor, about HBM bandwidth times latency.
+/// 4 to 8 blocks have 128 KiB per multiprocessor in flight, about HBM bandwidth times latency.
 constexpr unsigned kVectorsInFlight = 8;
 /// Copies are fastest in small tiles.
 constexpr unsigned kCopyTileThreads = 128, kCopyTileVectors = 2, kCopyTileTurns = 2;
@@ -49,7 +49,7 @@ constexpr std::size_t warps_of(const Walk& walk) {
   return std::size_t{walk.blocks} * (walk.threads / 32);
 }
 
-/// `evict_first`: from L2.
+/// `evict_first` marks the lines for early eviction from L2.
 void write_walk(std::byte* to, const Walk& walk, std::uint32_t value, bool evict_first, cudaStream_t stream);
 
 void copy_walk(const std::byte* from, std::byte* to, const Walk& walk, bool evict_first, cudaStream_t stream);

@@ -50,7 +50,7 @@ const TypeOfMatrix& line_of(MatrixType type) {
 
 /// 200 to 500 µs, which hides a kernel's start and end.
 constexpr unsigned kFmaRounds = 8192, kMmaRounds = 8192, kDmmaRounds = 256, kWgmmaRounds = 512;
-/// Few: exact sums in float32 (fp8: nearly).
+/// Few enough for exact sums in float32 (fp8: nearly).
 constexpr unsigned kFmaVerified = 2 * kFmaRoundsAtOnce, kMatrixVerified = kWgmmaRoundsAtOnce;
 /// fp8 tensor cores add with fewer bits than float32.
 constexpr double kFp8Tolerance = 2e-2;

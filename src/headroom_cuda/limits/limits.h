@@ -9,10 +9,10 @@ namespace headroom::cuda {
 /// sum of all words.
 void limit_read(State& state);
 
-/// By `pattern`: "plain", "evict_first" (both linear), "tiles" (evict_first, a block per tile).
+/// Writes by `pattern`: "plain", "evict_first" (both linear), "tiles" (evict_first, a block per tile).
 void limit_write(State& state);
 
-/// One half of `bytes` to the other (counts bytes read plus written), by the patterns of limit_write.
+/// Copies one half of `bytes` to the other (counts bytes read plus written), by the patterns of limit_write.
 void limit_copy(State& state);
 
 /// Peak of `dtype` with the instruction `pattern`: "fma", or "mma" and "wgmma" on tensor cores (fp8 as e4m3).

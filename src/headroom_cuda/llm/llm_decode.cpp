@@ -60,7 +60,7 @@ std::uint32_t narrow(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// For streaming: rows of W1 and W3 alternate, experts are consecutive.
+/// Weights for streaming: rows of W1 and W3 alternate, experts are consecutive.
 class DeviceLlm {
  public:
   struct Layer {
@@ -143,9 +143,9 @@ class DeviceLlm {
   StreamedMatrix output_;
 };
 
-/// One sequence on a GPU. A pass is a graph: a token through all layers and, with logits, the draw of the
-/// next one. The residual stream is f32; inputs of matrices are rounded to bf16 (f16 for int8 weights), keys
-/// and values to bf16.
+/// Decodes one sequence. A pass is a graph: a token through all layers and, with logits, the draw of the next
+/// one. The residual stream is f32; inputs of matrices are rounded to bf16 (f16 for int8 weights), keys and
+/// values to bf16.
 class DeviceDecoder {
  public:
   /// Keeps each matrix's fastest plan. `device` and `model` must outlive it.
@@ -316,7 +316,7 @@ class DeviceDecoder {
     return plan.warps_of_team() <= row_bytes(llm_format(config_.dtype), matrix.columns) / kStreamUnit &&
            plan.shared_bytes(rows, matrix.columns) <= device_.shared_memory_per_block();
   }
-  /// For all kinds together, then for each; then tries `late`.
+  /// Chooses for all kinds together, then for each; then tries `late`.
   void tune(const State& state) {
     const bool starts_early = device_.compute_capability() >= 90;
     const std::vector<StreamPlan> offered =

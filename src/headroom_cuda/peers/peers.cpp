@@ -112,7 +112,7 @@ class CublasLtMatmul {
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
-  /// Of the suggested algorithms, whose number it notes.
+  /// Times the suggested algorithms and notes their number.
   void choose_fastest(State& state, Device& device) {
     constexpr std::uint64_t kIterations = 20;
     double best = std::numeric_limits<double>::infinity();

@@ -86,7 +86,7 @@ __device__ std::uint64_t descriptor(const unsigned char* shared, unsigned rows) 
   return std::uint64_t{(address & 0x3ffffU) >> 4} | leading >> 4 << 16 | stride >> 4 << 32;
 }
 
-/// In the descriptors' order.
+/// Copies in the descriptors' order.
 __device__ void stage(const uint4* from, unsigned char* shared, unsigned rows) {
   constexpr unsigned kParts = kRowBytes / kCoreBytes;
   for (unsigned i = threadIdx.x; i < kWgmmaSteps * rows * kParts; i += kWgmmaThreads) {

@@ -54,7 +54,7 @@ inline constexpr CUpti_ActivityKind kRecordedKinds[] = {
 /// Empty if the function is unknown.
 using CallName = std::function<std::string(CUpti_CallbackDomain domain, std::uint32_t function)>;
 
-/// On CUPTI's clock. A record without times counts as dropped; other kinds are ignored.
+/// Times are on CUPTI's clock. A record without times counts as dropped; other kinds are ignored.
 void add_record(const CUpti_Activity& record, const CallName& name_of, trace::DeviceActivity& activity);
 
 /// Turns "cudaLaunchKernel_ptsz_v7000" into "cudaLaunchKernel"; driver names such as "cuMemAlloc_v2" stay.

@@ -70,7 +70,7 @@ class TiledGemm {
     }
   }
 
-  /// Up to 32 vectors: a tile of weights serves two products.
+  /// Multiplies up to 32 vectors: a tile of weights serves two products.
   static void multiply_block(Tiles& tiles, const Weights& weights, std::size_t columns, std::size_t from,
                              const Bf16* const* vectors, std::size_t count) {
     tiles.template zero<0>();

@@ -51,8 +51,8 @@ template <PrefetchHint kAhead>
   HEADROOM_PRAGMA(GCC diagnostic pop)
 #endif
 
-/// By intrinsics: our kernels keep arrays of vectors, but Highway's SVE vectors are sizeless. Needs GCC or
-/// Clang 16.
+/// SVE by intrinsics: our kernels keep arrays of vectors, but Highway's SVE vectors are sizeless. Needs GCC
+/// or Clang 16 and later.
 #if defined(__aarch64__) && (!defined(__clang__) || __clang_major__ >= 16)
 #define HEADROOM_HAS_SVE 1
 #define HEADROOM_BEGIN_SVE HEADROOM_BEGIN_TARGET(HEADROOM_SVE_OPTIONS)

@@ -27,7 +27,7 @@ struct GemmKernel {
 
 GemmKernel gemm_kernel(Isa isa);
 
-/// For every CPU.
+/// Runs on every CPU.
 GemmKernel portable_gemm_kernel(Isa isa);
 #if defined(__x86_64__)
 /// AVX512-BF16. Call only if isa.h reports it.

@@ -18,7 +18,7 @@ HWY_INLINE Vector even_columns(hn::Vec<Words> words) {
 HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
 }
-/// By 16-bit values: bf16 data may not be aligned to words.
+/// Loads 16-bit values: bf16 data may not be aligned to words.
 HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
   const hn::Repartition<unsigned short, Words> halves;
   return hn::BitCast(Words(), hn::LoadU(halves, reinterpret_cast<const unsigned short*>(from)));

@@ -7,7 +7,7 @@
 
 namespace headroom::native {
 
-/// With separate kernels. Each includes the previous ones of its architecture, unless noted.
+/// Instruction sets with separate kernels. Each includes the previous ones of its architecture, unless noted.
 enum class Isa {
   kBaseline,    ///< available on every CPU
   kAvx2,        ///< AVX2 and FMA

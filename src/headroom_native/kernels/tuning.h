@@ -22,11 +22,11 @@ struct NormChoice {
   NormWalk walk;
 };
 
-/// For any of `dtypes`; skips cases of others.
+/// Choices for any of `dtypes`; each skips cases of other dtypes.
 std::vector<GemvChoice> gemv_choices(const std::vector<std::string>& dtypes, Isa isa);
 const std::vector<NormChoice>& norm_choices();
 
-/// For the requested instruction set, or the best one if that is invalid, which each case reports.
+/// Names for the requested instruction set, or the best one if that is invalid, which each case reports.
 std::vector<std::string> gemv_variants(const std::vector<std::string>& dtypes);
 /// For layers of bf16, which are always worth all threads.
 std::vector<std::string> mlp_variants();

@@ -26,7 +26,7 @@ struct FourRows {
   }
 };
 
-/// In groups of four: adjacent, or a quarter of the matrix apart and then the rest.
+/// Rows in groups of four: adjacent, or a quarter of the matrix apart and then the rest.
 class RowGroups {
  public:
   [[gnu::always_inline]] RowGroups(std::size_t rows, bool apart)
@@ -44,7 +44,7 @@ constexpr std::size_t kBlockColumns = 32, kScaleBytes = 2;
 constexpr std::size_t kInt8BlockBytes = kScaleBytes + kBlockColumns;
 constexpr std::size_t kInt4BlockBytes = kScaleBytes + kBlockColumns / 2;
 
-/// From binary16, without a branch; must be finite. The exponent biases differ by 112.
+/// Converts a finite binary16 without a branch. The exponent biases differ by 112.
 [[gnu::always_inline]] inline float block_scale(const std::byte* block) {
   std::uint16_t half;
   std::memcpy(&half, block, sizeof half);
@@ -72,7 +72,7 @@ struct FixedHeader {
   return header;
 }
 
-/// With largest |q| `most`; writes the header. Does not fit above `most_columns`. Not inlined: kernels of
+/// The largest |q| is `most`; writes the header. Does not fit above `most_columns`. Not inlined: kernels of
 /// every instruction set call it.
 [[gnu::noinline]] FixedPoint fixed_point(const Bf16* x, std::size_t columns, float most,
                                          std::size_t most_columns, std::byte* prepared);

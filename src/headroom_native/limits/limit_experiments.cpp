@@ -68,7 +68,7 @@ LimitPlan plan_limit(State& state, std::size_t unit) {
   return plan;
 }
 
-/// On each worker's share of `bytes` at the start of each pass.
+/// Calls `kernel` on each worker's share of `bytes` at the start of each pass.
 template <typename Kernel>
 void measure_passes(State& state, const LimitPlan& plan, std::size_t bytes, Kernel kernel) {
   const auto pool = shared_pool(state);

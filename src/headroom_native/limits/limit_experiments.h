@@ -19,7 +19,7 @@ void limit_copy(State& state);
 
 void limit_peak(State& state);
 
-/// Between the CPUs of workers 0 and 1, one way: bandwidth limits depend on their distance.
+/// One-way latency between the CPUs of workers 0 and 1: bandwidth limits depend on their distance.
 void limit_pingpong(State& state);
 
 }  // namespace headroom::native

@@ -9,7 +9,7 @@
 
 namespace headroom::native {
 
-/// One instruction, with enough independent results to hide its latency.
+/// Loop of one instruction, with enough independent results to hide its latency.
 struct PeakKernel {
   void (*run)(std::uint64_t rounds) = nullptr;  ///< null if this CPU cannot run it
   double flops_per_round = 0;                   ///< a multiply and an add count as two, for integers too

@@ -28,8 +28,8 @@ bool are_few(LlmFormat format, std::size_t vectors) {
 constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
 constexpr std::size_t kRowsAtOnce = 4;
 
-/// Of many vectors per pass: the current rows (8 of 4 KiB) fit L1, all vectors (128 of 4 KiB) L2. A multiple
-/// of a block.
+/// Columns per pass: the current rows (8 of 4 KiB) fit L1, all vectors (128 of 4 KiB) L2. A multiple of a
+/// block.
 constexpr std::size_t kColumnsOfMany = 2048;
 constexpr std::size_t kManyVectors = 16;
 
@@ -39,7 +39,7 @@ std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
 
 /// More heads per read of a block gain nothing.
 constexpr std::size_t kQueriesTogether = 8;
-/// Up to this, workers normalise all rows: cheaper than a barrier.
+/// Up to this, each worker normalises all rows: cheaper than a barrier.
 constexpr std::size_t kAlone = 2;
 
 }  // namespace

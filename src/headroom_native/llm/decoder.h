@@ -27,8 +27,8 @@ struct LlmProduct {
   float* sums;
 };
 
-/// Of one worker. Multiplies few vectors one by one with the weights as stored; for many, unpacks each weight
-/// once.
+/// Products of one worker. Multiplies few vectors one by one with the weights as stored; for many, unpacks
+/// each weight once.
 class MatrixProducts {
  public:
   /// For matrices of at most `columns` columns.
@@ -83,7 +83,7 @@ class TopKSampler {
   float threshold_ = 0;  ///< smaller logits are not among the k largest
 };
 
-/// Of the largest logit, the first of equal ones.
+/// Returns the first of the largest logits.
 std::int32_t greedy_token(std::span<const float> logits);
 
 /// Their vectors fill half of a typical L2.

@@ -152,7 +152,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   std::memcpy(to, &four, sizeof four);
 }
 
-/// Beyond a multiple of a vector.
+/// Adds the columns beyond a multiple of a vector.
 [[gnu::noinline]] void add_rest(const AttentionQuery& query, const Bf16* keys, std::size_t count,
                                 std::size_t column, std::size_t width, float scale, float* scores) {
   for (std::size_t i = 0; i < count; ++i) {

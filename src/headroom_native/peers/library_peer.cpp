@@ -87,8 +87,8 @@ Elf64_Ehdr checked_header(std::span<const std::byte> file, const std::string& pa
   return *header;
 }
 
-/// Of an ELF file, without running its code. Throws Error if it is missing, not ELF, of another architecture,
-/// a program or an object file.
+/// Reads the ELF file without running its code. Throws Error if it is missing, not ELF, of another
+/// architecture, a program or an object file.
 std::vector<std::string> exported_functions(const std::string& path) {
   const MappedFile mapped(path);
   const std::span<const std::byte> file = mapped.bytes();
@@ -137,7 +137,7 @@ void take_option(PeerRequest& request, const std::string& option) {
   }
 }
 
-/// In a child process: an initialiser may crash.
+/// Loads it in a child process: an initialiser may crash.
 void require_loadable(const std::string& path) {
   const pid_t child = ::fork();
   if (child < 0) return;
@@ -237,7 +237,7 @@ headroom_peer_call share_of(const WholeCall& whole, int worker, int workers) {
   return call;
 }
 
-/// By copy of the inputs and worker. One worker prepares and releases data.
+/// Calls by input copy and worker. One worker prepares and releases data.
 class PeerCalls {
  public:
   PeerCalls(const Peer& peer, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies)

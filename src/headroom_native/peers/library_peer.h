@@ -38,7 +38,7 @@ using Peers = std::map<std::string, Peer>;
 /// Throws Error if the library cannot be loaded here, lacks dependencies or the symbol (names similar ones).
 Peer load_peer(PeerRequest request);
 
-/// On the memory of the native kernels. The output lies between guard zones that must not change.
+/// Measures on the memory of the native kernels. The output lies between guard zones that must not change.
 void measure_gemv_by(const Peer& peer, State& state);
 void measure_gather_gemv_by(const Peer& peer, State& state);
 void measure_layer_norm_by(const Peer& peer, State& state);

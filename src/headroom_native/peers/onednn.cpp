@@ -77,7 +77,7 @@ void* handle(const T* data) {
   return const_cast<T*>(data);
 }
 
-/// By the C interface: the C++ one allocates at each call.
+/// Uses the C interface: the C++ one allocates at each call.
 class OnednnCall {
  public:
   OnednnCall(dnnl::primitive primitive, std::vector<std::pair<int, memory>> arguments)

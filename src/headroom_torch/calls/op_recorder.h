@@ -75,7 +75,8 @@ struct TraceSource {
   int rank = 0, ranks = 1;
 };
 
-/// On a process group's own threads. Written as a device kernel, the only form that Kineto's readers know.
+/// A collective on a process group's own threads. Written as a device kernel, the only form that Kineto's
+/// readers know.
 struct RecordedCollective {
   std::string name;   ///< "all_reduce"
   std::string dtype;  ///< "Float"

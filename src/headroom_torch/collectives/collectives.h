@@ -43,7 +43,7 @@ at::ScalarType collective_scalar_type(const std::string& dtype);
 /// `tensor` is contiguous.
 void fill_with(at::Tensor& tensor, const ExpectedValue& expected);
 
-/// With a value that no collective produces from these inputs.
+/// Fills with a value that no collective produces from these inputs.
 void poison(at::Tensor& tensor);
 
 /// "element 12 of 1024 is 3, not 5 (37 are wrong)"; empty if all are as expected.
@@ -63,7 +63,7 @@ class CollectiveCase {
   virtual ~CollectiveCase() = default;
   /// Nanoseconds of `calls` calls, each from a barrier on new data. Throws Error if a rank is late.
   virtual double time(std::uint64_t calls) = 0;
-  /// Of the last call; empty if right.
+  /// Describes the last call's result; empty if right.
   virtual std::string mismatch_text() const = 0;
 };
 

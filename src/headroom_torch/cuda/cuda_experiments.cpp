@@ -88,8 +88,8 @@ void CaseMemory::around_capture(const std::function<void()>& capture) {
   allocator::endAllocateToPool(device, pool_);
 }
 
-/// On the first GPU of CUDA_VISIBLE_DEVICES, timed on the device. Skips a case that exceeds device memory;
-/// throws Error for other failures.
+/// Runs on the first GPU of CUDA_VISIBLE_DEVICES, timed on the device. Skips a case that exceeds device
+/// memory; throws Error for other failures.
 Experiment::Function on_cuda(PlacedExperiment run) {
   return [run](State& state) {
     try {

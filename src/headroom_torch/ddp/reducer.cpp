@@ -192,7 +192,7 @@ class BucketReducer final : public GradientReducer {
     buckets_ = std::move(buckets);
   }
 
-  /// In the first rank's order; parameters used only elsewhere follow.
+  /// Uses the first rank's order; parameters used only elsewhere follow.
   void rebuild() {
     observing_ = false;
     std::vector<std::int64_t> used(parameters_.size(), 0), order(parameters_.size(), -1);

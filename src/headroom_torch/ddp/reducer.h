@@ -16,7 +16,7 @@
 
 namespace headroom::torch_runner {
 
-/// When device work completes: a time on the CPU, an event on a GPU.
+/// Completion of device work: a time on the CPU, an event on a GPU.
 struct Moment {
   std::int64_t ns = 0;  ///< steady clock, if there is no event
   dtensor::DeviceEvent event{};
@@ -48,8 +48,8 @@ class WorkClock {
 
 class PendingCall {
  public:
-  /// For a started collective; on a GPU only the current stream waits. Throws Error naming `what` and the
-  /// ranks if it fails.
+  /// Waits for a started collective; on a GPU only the current stream waits. Throws Error naming `what` and
+  /// the ranks if it fails.
   void wait(const dtensor::Group& group, const char* what);
   bool is_started() const { return state_ != nullptr; }
   /// Resets this. Call after wait(), on a GPU after WorkClock::await(). Throws std::logic_error if nothing
@@ -102,8 +102,8 @@ class GradientReducer {
   virtual void begin(Reduction reduction) = 0;
   /// Throws Error if a rank is lost or late.
   virtual void finish() = 0;
-  /// Of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU call it after
-  /// clock.await().
+  /// Returns times of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU
+  /// call it after clock.await().
   virtual std::vector<BucketTimes> times(const WorkClock& clock) = 0;
   /// Reached by the first averaging pass on no rank; not reduced.
   virtual std::vector<std::string> unused() const = 0;

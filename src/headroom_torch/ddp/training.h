@@ -73,7 +73,7 @@ struct TrainingSetup {
   std::uint64_t seed = 1;
 };
 
-/// In ns; all but `alone` belong to the iteration with reduction.
+/// Times in ns; all but `alone` belong to the iteration with reduction.
 struct TrainingRound {
   double iteration = 0;
   double alone = 0;  ///< the iteration without reduction

@@ -105,7 +105,7 @@ class CycleLoop final : public DispatchCase {
   static constexpr const char* kSteps[] = {"key", "look-up", "redistribute", "local", "wrap"};
   static constexpr const char* kKinds[] = {"plain", "local", "miss", "hit"};
 
-  /// In ns; empty for calls that bypass the dispatcher.
+  /// Times in ns; empty for calls that bypass the dispatcher.
   struct Steps {
     std::vector<double> miss, hit;
   };

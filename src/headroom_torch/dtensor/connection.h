@@ -24,7 +24,7 @@ struct Connection {
   c10::intrusive_ptr<CollectiveBackend> backend;
 };
 
-/// In the group's ring, if any; as failed without completed().
+/// Records a collective in the group's ring, if any; as failed without completed().
 class ScopedRingEntry {
  public:
   ScopedRingEntry(const Group& group, std::string_view op, std::string_view dtype, std::int64_t elements_in,
@@ -44,8 +44,8 @@ class ScopedRingEntry {
 
 [[noreturn]] void refuse_call(const Group& group, std::string_view what, const std::exception& error);
 
-/// Of at least two ranks, recorded in the ring. `start(backend)` returns its work. `awaits_device`: until the
-/// device is done, too. Throws Error if a rank is lost or late.
+/// Runs a collective of at least two ranks and records it. `start(backend)` returns its work.
+/// `awaits_device`: until the device is done, too. Throws Error if a rank is lost or late.
 template <typename Start>
 void run_collective(const Group& group, const char* op, const at::Tensor& in, const at::Tensor& out,
                     Start&& start, bool awaits_device = false) {

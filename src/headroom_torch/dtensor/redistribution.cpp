@@ -145,7 +145,7 @@ at::Tensor change(const at::Tensor& part, const DeviceMesh& mesh, c10::IntArrayR
 at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std::int64_t whole) {
   const at::Tensor mine = with_first(shard, dim);
   const std::int64_t row = row_bytes(mine);
-  // Of the largest shard; the padding ends up at the end.
+  // Ranks send the largest shard's size; the padding ends up at the end.
   const std::int64_t most = chunk(whole, group.size(), 0).size * row;
   at::Tensor bytes = bytes_of(mine);
   if (bytes.numel() < most) bytes = at::cat({bytes, bytes.new_empty({most - bytes.numel()})});

@@ -21,7 +21,7 @@ at::Tensor all_reduce(const Group& group, const at::Tensor& part, ReduceOp op);
 /// an all-reduce.
 at::Tensor reduce_scatter(const Group& group, const at::Tensor& part, int dim, ReduceOp op);
 
-/// From shards of dimension `from` to shards of `to`.
+/// Converts shards of dimension `from` to shards of `to`.
 at::Tensor all_to_all(const Group& group, const at::Tensor& shard, int from, std::int64_t whole, int to);
 
 /// This rank's part of a tensor of `sizes` with other placements; collective over the mesh dimensions that

@@ -95,7 +95,7 @@ void add_partial_of(const Call& call, Sharding& sharding, std::size_t which) {
   });
 }
 
-/// As the operand if the dimension has the same size: avoids allocating the whole.
+/// Sharded as the operand if the dimension has the same size: avoids allocating the whole.
 Placement kept_shard(const Operand& operand, Placement placement, const Sizes& sizes) {
   if (!placement.is_shard() || operand.sizes.size() != sizes.size()) return Replicate();
   const auto dim = static_cast<std::size_t>(placement.dim());

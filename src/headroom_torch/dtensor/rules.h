@@ -71,8 +71,8 @@ enum class Statics : std::uint8_t {
   kKinds,   // presence and type: numbers of any value share a plan
 };
 
-/// For all operators with the same mathematics and argument positions. Strategies are of one mesh dimension;
-/// absent operands (None) do not count.
+/// Serves all operators with the same mathematics and argument positions. Strategies are of one mesh
+/// dimension; absent operands (None) do not count.
 struct RuleEntry {
   Rule rule;
   Statics statics;

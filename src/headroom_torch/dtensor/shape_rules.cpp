@@ -38,8 +38,8 @@ c10::SmallVector<int, 4> real_dims(c10::IntArrayRef sizes, std::size_t begin, st
   return dims;
 }
 
-/// In the shortest runs with equal element counts. A run's outermost dimension may be sharded if both divide
-/// evenly, or it is alone.
+/// Splits both into the shortest runs with equal element counts. A run's outermost dimension may be sharded
+/// if both divide evenly, or it is alone.
 void add_viewed_shards(const Call& call, Sharding& sharding) {
   const c10::IntArrayRef from = call.operand(0).sizes;
   const c10::IntArrayRef to = sharding.results[0];

@@ -66,7 +66,8 @@ class DeviceMesh;
 
 using Sizes = c10::SmallVector<std::int64_t, 5>;
 
-/// Of a distributed tensor. Interned by its mesh: pointers can be compared. Lives as long as the mesh.
+/// Metadata of a distributed tensor. Interned by its mesh: pointers can be compared. Lives as long as the
+/// mesh.
 struct Spec {
   const DeviceMesh* mesh = nullptr;
   Placements placements;

@@ -175,7 +175,7 @@ void reduction(const Call& call, Sharding& sharding) {
   });
 }
 
-/// Of `count` operands from `first` on; others (weights) are replicated.
+/// Places `count` operands from `first` on; others (weights) are replicated.
 Strategy rows(const Call& call, std::size_t first, std::size_t count, Placement placement) {
   Strategy strategy;
   for (std::size_t i = 0; i < call.operands.size(); ++i) {

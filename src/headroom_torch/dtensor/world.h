@@ -72,7 +72,7 @@ class World {
 
   WorldOptions options_;
   c10::intrusive_ptr<c10d::Store> store_;  // null in a world of one
-  // By group key: earlier connections' addresses are still in the store.
+  // Connections by group key: earlier ones' addresses are still in the store.
   std::map<std::string, int> connections_;
 };
 

@@ -31,7 +31,7 @@ Precision precision_of(const LlmConfig& config) {
                   precision_of_sums(product, {dim, hidden}, Place{}));
 }
 
-/// Of one layer and the logits; the residual stream grows like its error.
+/// Errors of one layer and the logits; the residual stream grows like its error.
 Tolerance tolerance_of(const LlmConfig& config) {
   return tolerance_of_sums(kDecodeTolerance, precision_of(config),
                            {config.dim, config.dim, config.dim, config.hidden, config.dim}, config.vocab);
@@ -95,7 +95,7 @@ at::Tensor AtenDecoder::norm(const at::Tensor& x, const at::Tensor& weight) cons
   return (wide * at::rsqrt(squares + double{config_.norm_epsilon})).to(at::kBFloat16) * weight;
 }
 
-/// Of x[tokens, heads, head_dim], after the positions in use.
+/// Rotates x[tokens, heads, head_dim] at the positions after those in use.
 at::Tensor AtenDecoder::rotated(const at::Tensor& x) const {
   const at::Tensor pairs = x.to(at::kFloat).view({x.size(0), x.size(1), -1, 2});
   const at::Tensor first = pairs.select(3, 0), second = pairs.select(3, 1);

@@ -14,8 +14,8 @@
 
 namespace headroom::torch_runner {
 
-/// In ATen's operators, with bf16 between them as in gpt-fast's benchmark. Unlike there, shared heads do not
-/// repeat keys and values, attention covers only positions in use, and experts are not gathered.
+/// The decoder in ATen's operators, with bf16 between them as in gpt-fast's benchmark. Unlike there, shared
+/// heads do not repeat keys and values, attention covers only positions in use, and experts are not gathered.
 class AtenDecoder {
  public:
   enum class Int8 {

@@ -131,7 +131,7 @@ c10::IValue PackagedModule::value_of(const Results& results) const {
 }
 
 void PackagedModule::require(const Inputs& inputs) const {
-  // On a second loader: the measured one must not check.
+  // Checks a second loader: the measured one must not check.
   const ChecksOfInputs checks;
   torch::inductor::AOTIModelPackageLoader(path_).run(inputs);
 }

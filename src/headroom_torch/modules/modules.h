@@ -98,7 +98,7 @@ using LoadedModule = std::variant<ScriptModule>;
 /// Throws Error if this libtorch cannot read the file or it does not take `inputs` tensors.
 LoadedModule load_module(const std::string& path, std::size_t inputs);
 
-/// Of all tensors of a module's output.
+/// The numbers of all tensors of a module's output.
 struct Answer {
   std::vector<double> values;
   Tolerance tolerance;  ///< of the coarsest dtype

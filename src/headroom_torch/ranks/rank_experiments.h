@@ -54,17 +54,17 @@ inline Experiment::Function with_short_errors(Experiment::Function run) {
   };
 }
 
-/// One per collective, over bytes, ranks (the first of the world; the others idle) and dtype. `context` must
-/// outlive the registry, here and below.
+/// Adds one experiment per collective, over bytes, ranks (the first of the world; the others idle) and dtype.
+/// `context` must outlive the registry, here and below.
 void add_collectives(Registry& registry, RankContext& context);
 
-/// One per operator ("dispatch.add"), over the axes of DispatchSetup. If HEADROOM_DISPATCH_CALLS is set, a
-/// prepared case makes that many calls of each kind, for external counters.
+/// Adds one per operator ("dispatch.add"), over the axes of DispatchSetup. If HEADROOM_DISPATCH_CALLS is set,
+/// a prepared case makes that many calls of each kind, for external counters.
 void add_dispatch(Registry& registry, const RankContext& context);
 
-/// One per model ("ddp.resnet18"), over batch_size (per rank), image_size (pixels a side), ranks, ddp (yes,
-/// no), bucket_size (bytes) and transport. Backends are gradient reducers. A sample is an iteration with and
-/// one without reduction.
+/// Adds one per model ("ddp.resnet18"), over batch_size (per rank), image_size (pixels a side), ranks, ddp
+/// (yes, no), bucket_size (bytes) and transport. Backends are gradient reducers. A sample is an iteration
+/// with and one without reduction.
 void add_ddp(Registry& registry, RankContext& context);
 
 }  // namespace headroom::torch_runner

@@ -62,8 +62,8 @@ using CollectiveBackend = c10d::Backend;
 using CollectiveBackend = c10d::ProcessGroup;
 #endif
 
-/// In the pointer type of the graph's edges: std::shared_ptr in 1.13, c10::intrusive_ptr in 2.15. Callers
-/// include <torch/csrc/autograd/function.h>.
+/// An autograd node in the pointer type of the graph's edges: std::shared_ptr in 1.13, c10::intrusive_ptr in
+/// 2.15. Callers include <torch/csrc/autograd/function.h>.
 template <typename Derived, typename Edge = torch::autograd::Edge>
 auto make_autograd_node() {
   if constexpr (std::is_same_v<decltype(Edge::function), std::shared_ptr<torch::autograd::Node>>) {

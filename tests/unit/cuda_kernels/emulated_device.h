@@ -22,7 +22,8 @@
 
 namespace headroom::cuda {
 
-/// Of exact size, aligned to 256 like device memory: the address sanitizer finds accesses past the end.
+/// Memory of exact size, aligned to 256 like device memory: the address sanitizer finds accesses past the
+/// end.
 class ExactMemory {
  public:
   explicit ExactMemory(std::size_t bytes) : bytes_(bytes) {

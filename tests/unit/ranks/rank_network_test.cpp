@@ -251,7 +251,7 @@ TEST_F(RankRelay, RanksOfOtherTokensDoNotMeet) {
   EXPECT_THAT(has_none.get(), HasSubstr("has a HEADROOM_RANK_TOKEN, this rank has none"));
 }
 
-/// In place of rank 0: sends `says` to the first rank and records its answers.
+/// Stands in for rank 0: sends `says` to the first rank and records its answers.
 class Impostor {
  public:
   explicit Impostor(std::vector<std::string> says, bool closes = false) {

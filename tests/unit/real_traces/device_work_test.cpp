@@ -162,7 +162,7 @@ struct TracelensWays {
   bool rounds = true;
   /// Counts memsets as computing.
   bool computes_sets = true;
-  /// By NCCL-like names only: multimem_all_reduce counts as computing.
+  /// Knows NCCL-like names only: multimem_all_reduce counts as computing.
   bool knows_few_communications = true;
 };
 

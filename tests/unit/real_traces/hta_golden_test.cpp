@@ -42,7 +42,7 @@ struct HtaWays {
   bool idles_from_work_before = true;
   /// The file's first event launched it.
   bool missing_launch_is_first_event = true;
-  /// By NCCL-like names only: multimem_all_reduce counts as computing.
+  /// Knows NCCL-like names only: multimem_all_reduce counts as computing.
   bool knows_few_communications = true;
   /// Operators of torch.compile's Triton kernels count as work.
   bool counts_triton_operators = true;

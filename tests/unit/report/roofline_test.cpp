@@ -192,7 +192,7 @@ TEST(RooflineSvg, IsWellFormedAndEscapes) {
   EXPECT_THAT(svg, Not(HasSubstr("inf\"")));
 }
 
-/// In Verdana, the widest common font, in thousandths of its size.
+/// Widths of Verdana, the widest common font, in thousandths of its size.
 double verdana_width(std::string_view text, double size) {
   static const std::map<char, int> kWidths{
       {' ', 352}, {',', 364}, {'.', 364}, {':', 454}, {'/', 454}, {'-', 454}, {'%', 1076}, {'=', 818},

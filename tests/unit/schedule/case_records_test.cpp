@@ -152,7 +152,7 @@ TEST(CaseRecords, WhatTheDriverSaidStandsBesideEachSample) {
 
 TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
   GroupResult result = one_case();
-  // At 10 bytes/ns 4e5 ns: 40 %.
+  // 10 bytes/ns take 4e5 ns: 40 %.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
   const auto records = records_of(result);
   const Record& latency = named(records, "latency");
@@ -202,7 +202,7 @@ TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
     return std::pair(std::string(), 0.0);
   };
   GroupResult result = one_case();
-  // At 10 bytes/ns 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns 0.5.
+  // 10 bytes/ns take 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns 0.5.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
   EXPECT_THAT(headline(result), Pair("GFLOP/s", DoubleNear(0.5, 1e-9)));
   // At 8 FLOPs/ns a quarter.

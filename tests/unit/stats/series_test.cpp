@@ -78,7 +78,7 @@ TEST(Series, APairedRatioSurvivesADriftThatBothSee) {
 using Values = std::vector<double>;
 using Sizes = std::vector<std::size_t>;
 
-/// Of the median's variance, for a long AR(1) series: 1 + 2 sum 2/pi asin(rho^k).
+/// Inflation of the median's variance for a long AR(1) series: 1 + 2 sum 2/pi asin(rho^k).
 double exact_inflation(double rho) {
   double sum = 0;
   for (int lag = 1; lag < 400; ++lag) sum += 2 / std::numbers::pi * std::asin(std::pow(rho, lag));

@@ -36,7 +36,7 @@ inline ReadOptions only(Needs needs) {
   return options;
 }
 
-/// As the command does; rows must match the columns in number and kind.
+/// Runs as the command does; rows must match the columns in number and kind.
 inline AnalysisResult run_analysis(const std::string& name, const Trace& trace,
                                    const std::map<std::string, std::string>& given = {},
                                    std::size_t top = 20) {
@@ -158,7 +158,7 @@ inline std::size_t row_with(const DataTable& table, const std::string& key, cons
   throw std::invalid_argument("no row " + value);
 }
 
-/// By column. A real number matches a whole one; nothing is `Cell{}`.
+/// Compares by column. A real number matches a whole one; nothing is `Cell{}`.
 inline void expect_row(const DataTable& table, std::size_t row,
                        std::initializer_list<std::pair<const char*, Cell>> expected,
                        std::source_location from = std::source_location::current()) {

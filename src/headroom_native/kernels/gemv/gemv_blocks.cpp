@@ -47,7 +47,7 @@ HWY_INLINE Vector products_of_int8(const std::byte* numbers, const float* x) {
   return sums;
 }
 
-/// Without subtracting 8. The bytes' low halves are the first sixteen columns.
+/// Does not subtract 8. The bytes' low halves are the first sixteen columns.
 HWY_INLINE Vector products_of_int4(const std::byte* numbers, const float* x) {
   const F32 tag;
   const Integers integers;
@@ -297,7 +297,7 @@ HWY_INLINE hn::Vec<I16> masked(hn::Vec<I16> value, std::int16_t mask) {
   return hn::And(value, hn::Set(I16(), mask));
 }
 
-/// In pairs; some targets keep two vectors.
+/// Sums in pairs; some targets keep two vectors.
 struct PairSums {
   hn::Vec<Integers> even, odd;
 
@@ -342,7 +342,7 @@ HWY_INLINE void add_block(const std::byte* block, const std::int16_t* x, const f
     sums[1] = hn::NegMulAdd(hn::LoadU(tag, scales + i), hn::LoadU(tag, x_sums + i), sums[1]);
 }
 
-/// At a multiple of kStep; a scale covers sixteen numbers.
+/// `number` is a multiple of kStep; a scale covers sixteen numbers.
 HWY_INLINE Vector scales_at(const float* scales, std::size_t number) {
   return eights(scales[number / 16], scales[number / 16 + (kStep == 32 ? 1 : 0)]);
 }

@@ -28,7 +28,7 @@ constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
 
 #include "headroom_native/kernels/gemv/gemv_walks.h"
 
-/// As floats: even columns, then odd ones at the next multiple of 64 bytes.
+/// Floats: even columns, then odd ones at the next multiple of 64 bytes.
 struct SplitX {
   const float* even;
   const float* odd;

@@ -59,7 +59,7 @@ constexpr GemvWalk effective_walk(GemvWalk walk) {
 /// Streams that the hardware prefetcher can follow; x stays in L1.
 constexpr GemvWalk kFourStreams = GemvWalk(4, 2048, PrefetchLevel::kLargerCaches).with_rows_apart();
 
-/// For int8 weights. bf16 weights have kBest and kStrict.
+/// Forms for int8 weights. bf16 weights have kBest and kStrict.
 enum class GemvForm {
   kBest,   ///< x as 16-bit fixed point (error 3e-5 of the largest |x|); kStrict on the baseline of x86
   kTable,  ///< weights to bf16 by a register table, exact; needs AVX512-BF16 and AVX512-VBMI
@@ -75,7 +75,7 @@ struct GemvKernel {
   /// Rounds to nearest even.
   void (*round)(const float* x, std::size_t count, Bf16* y) = nullptr;
   std::string isa;  ///< "AVX3", "avx512_bf16"
-  /// Beyond the caches, without tuning for the shape.
+  /// Default beyond the caches, without tuning for the shape.
   GemvWalk far_walk = kFourStreams;
   /// dtype of the peak that bounds its products: "int8" for fixed-point x.
   const char* products = "bf16";
@@ -86,7 +86,7 @@ constexpr std::size_t prepared_bytes(std::size_t columns) {
   return columns * sizeof(float) + columns / 8 + 1024;
 }
 
-/// For "bf16", "int8", or a dtype of gemv_blocks and gemv_super_blocks. Throws std::logic_error otherwise,
+/// Takes "bf16", "int8", or a dtype of gemv_blocks and gemv_super_blocks. Throws std::logic_error otherwise,
 /// and for kTable without has_gemv_form.
 GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm::kBest);
 
@@ -110,12 +110,12 @@ GemvKernel portable_gemv_blocks(std::string_view dtype, Isa isa);
 /// x86 baseline.
 GemvKernel gemv_super_blocks(std::string_view dtype, Isa isa);
 
-/// To bf16, `columns` numbers. Prefetches `ahead` bytes ahead; 0: none.
+/// Unpacks `columns` numbers to bf16. Prefetches `ahead` bytes ahead; 0: none.
 using UnpackSuperBlocks = void (*)(std::string_view dtype, const std::byte* from, std::size_t columns,
                                    std::size_t ahead, Bf16* to);
 UnpackSuperBlocks unpack_super_blocks(Isa isa);
 
-// Beyond Highway. Call only if isa.h reports the instruction set.
+// Instructions beyond Highway. Call only if isa.h reports the instruction set.
 
 #if defined(__x86_64__)
 /// bf16 weights, products in pairs (AVX512-BF16).
