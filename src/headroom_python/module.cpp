@@ -442,8 +442,8 @@ void series(Case& made, std::string name, std::string unit, PyObject* values, Py
 
 template <typename T>
 std::span<const T> values_at(std::uint64_t address, std::uint64_t count) {
-  return {reinterpret_cast<const T*>(static_cast<std::uintptr_t>(address)),
-          count};  // NOLINT(performance-no-int-to-ptr)
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return {reinterpret_cast<const T*>(static_cast<std::uintptr_t>(address)), count};
 }
 
 /// `dtype`: "f32", "f64" or "bf16"; the expected values are float64s. `precision`: a text or None.
