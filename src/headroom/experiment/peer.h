@@ -29,7 +29,7 @@ enum headroom_peer_answer {
 /// One call. Matrices are row-major without gaps. headroom owns all memory; it stays valid and in place until
 /// the case ends. x and y are bf16, even with int8 weights (which have no scale: y = W x).
 struct headroom_peer_call {  // NOLINT(readability-identifier-naming): as in C
-  size_t size;  ///< of this struct, in bytes: later versions add members at the end
+  size_t size;               ///< of this struct, in bytes: later versions add members at the end
   int32_t operation;
   int32_t dtype;
   int32_t thread;       ///< calling thread, from 0 to `threads` - 1: pinned to a CPU, with separate rows
