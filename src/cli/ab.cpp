@@ -545,7 +545,8 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
 }
 
 PlannedCommand at_commit(PlannedCommand command, const BuiltCommit& built, bool is_only) {
-  command.title = is_only ? built.title() : fmt::format("{} at {}", command.title, built.title());
+  command.title =
+      is_only ? built.commit.title() : fmt::format("{} at {}", command.title, built.commit.title());
   command.parameters.emplace_back("commit", built.commit.short_sha());
   return command;
 }

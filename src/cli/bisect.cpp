@@ -80,7 +80,7 @@ std::vector<Version> commit_versions(const GitCommits& repository, const std::st
   for (GitCommit& commit : repository.range(range)) {
     Version& version = versions.emplace_back();
     version.key = commit.sha;
-    version.title = commit.short_sha() + " " + commit.subject;
+    version.title = commit.title();
     version.commit = std::move(commit);
   }
   return versions;
@@ -134,12 +134,13 @@ enum class Outlook { kUnknown, kNoChange, kChange };
 class Search final : public Measurement {
  public:
   Search(const BisectOptions& options, const Arguments& arguments)
-      : Measurement(RecordFiles(options.json, options.oss), options.store), options_(options) {
-    if (!options.git.empty()) repository_.emplace(".");
-    versions_ = repository_ ? commit_versions(*repository_, options.git) : listed_versions(options);
-    tracks_.resize(versions_.size());
-    search_.emplace(versions_.size());
-    file_.emplace(options, versions_);
+      : Measurement(RecordFiles(options.json, options.oss), options.store),
+        options_(options),
+        repository_(options.git.empty() ? std::nullopt : std::optional<GitCommits>(".")),
+        versions_(repository_ ? commit_versions(*repository_, options.git) : listed_versions(options)),
+        tracks_(versions_.size()),
+        search_(versions_.size()),
+        file_(options, versions_) {
     Environment environment = measuring_environment("bisect", arguments, options.seed, options.max_time_ns);
     environment.extra_info[kMarginKey] = fmt::format("{}", options.margin);
     environment.options.margin = options.margin;
@@ -160,21 +161,21 @@ class Search final : public Measurement {
     resume();
     compare_ends();
     while (outlook_ == Outlook::kChange && !is_named() && !is_over()) {
-      const std::optional<std::size_t> version = search_->next();
+      const std::optional<std::size_t> version = search_.next();
       if (!version) break;
       prepare(*version);
       if (versions_[*version].is_ready) measure_between(*version);
       if (!versions_[*version].is_ready) {
         print_message("left out: {}: {}", versions_[*version].title, versions_[*version].failure);
-        search_->exclude(*version);
+        search_.exclude(*version);
       }
     }
-    if (is_named() || outlook_ == Outlook::kNoChange) file_->remove();
+    if (is_named() || outlook_ == Outlook::kNoChange) file_.remove();
     replace(command_records(group(), environment_));
   }
 
   bool is_over() const { return interrupt_count() > 0 || steady_now_ns() >= end_ns_; }
-  bool is_named() const { return search_->likeliest().share >= options_.confidence; }
+  bool is_named() const { return search_.likeliest().share >= options_.confidence; }
 
   void prepare(std::size_t index) {
     Version& version = versions_[index];
@@ -190,7 +191,7 @@ class Search final : public Measurement {
   }
 
   void resume() {
-    rounds_ = file_->read();
+    rounds_ = file_.read();
     std::erase_if(rounds_, [&](const Round& one) { return one.version + 1 >= versions_.size(); });
     for (const Round& one : rounds_) add(one);
     if (!rounds_.empty())
@@ -199,9 +200,9 @@ class Search final : public Measurement {
 
   void add(const Round& one) {
     if (one.version == 0)
-      search_->add_ends(one.first, one.last);
+      search_.add_ends(one.first, one.last);
     else
-      search_->add(one.version, one.first, one.middle, one.last);
+      search_.add(one.version, one.first, one.middle, one.last);
   }
 
   PlannedCommand planned(std::size_t index) const {
@@ -255,7 +256,7 @@ class Search final : public Measurement {
       add(rounds_.back());
     }
     if (!logs.empty()) next_round_ += logs.rbegin()->first + 1;
-    file_->write(rounds_);
+    file_.write(rounds_);
     journal().note(group());
   }
 
@@ -303,7 +304,7 @@ class Search final : public Measurement {
   View view() const override {
     View view;
     const std::string change =
-        fmt::format("{} x the time of {} ({})", format_ratio(ends_ ? ends_->ratio : search_->ratio()),
+        fmt::format("{} x the time of {} ({})", format_ratio(ends_ ? ends_->ratio : search_.ratio()),
                     versions_.front().title, interval_phrase(ends_ ? ends_->interval : std::nullopt));
     const std::string& last = versions_.back().title;
     if (outlook_ == Outlook::kNoChange) {
@@ -318,8 +319,8 @@ class Search final : public Measurement {
   }
 
   void answer_change(View& view) const {
-    const char* kind = search_->ratio() > 1 ? "slower" : "faster";
-    const Bisection::Range found = is_named() ? search_->likeliest() : search_->range(options_.confidence);
+    const char* kind = search_.ratio() > 1 ? "slower" : "faster";
+    const Bisection::Range found = is_named() ? search_.likeliest() : search_.range(options_.confidence);
     const std::string share = found.share >= 0.999 ? "probability over 99.9 %"
                                                    : fmt::format("probability {:.1f} %", 100 * found.share);
     if (found.begin == found.end) {
@@ -336,7 +337,7 @@ class Search final : public Measurement {
   ExitCode verdict() override {
     if (outlook_ == Outlook::kNoChange) return ExitCode::kFailure;
     const bool is_one =
-        outlook_ == Outlook::kChange && is_named() && search_->likeliest().begin == search_->likeliest().end;
+        outlook_ == Outlook::kChange && is_named() && search_.likeliest().begin == search_.likeliest().end;
     return is_one ? ExitCode::kSuccess : ExitCode::kInconclusive;
   }
 
@@ -344,8 +345,8 @@ class Search final : public Measurement {
   std::optional<GitCommits> repository_;
   std::vector<Version> versions_;
   std::vector<std::optional<Track>> tracks_;  ///< by version
-  std::optional<Bisection> search_;
-  std::optional<SearchFile> file_;
+  Bisection search_;
+  SearchFile file_;
   std::vector<Round> rounds_;
   std::uint32_t next_round_ = 0;
   Outlook outlook_ = Outlook::kUnknown;

@@ -52,7 +52,7 @@ std::vector<BuiltCommit> build_commits(const CommitOptions& options) {
   std::vector<BuiltCommit> built;
   for (std::size_t i = 0; i < commits.size(); ++i) {
     BuiltCommit one{std::move(commits[i]), {}};
-    print_message("[{}/{}] {}", i + 1, commits.size(), one.title());
+    print_message("[{}/{}] {}", i + 1, commits.size(), one.commit.title());
     GitCommits::Tree tree = repository.build(one.commit, options.build, [] { return interrupt_count() > 0; });
     one.folder = std::move(tree.folder);
     if (!tree.failure.empty()) {

@@ -22,8 +22,6 @@ void declare_commits(OptionTable& table, CommitOptions& options, const std::stri
 struct BuiltCommit {
   GitCommit commit;
   std::filesystem::path folder;  ///< where the current folder is in its tree
-
-  std::string title() const { return commit.short_sha() + " " + commit.subject; }
 };
 
 /// Builds the commits of the range, with a message for each. Throws Error without a range but with other

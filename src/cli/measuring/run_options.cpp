@@ -693,7 +693,8 @@ std::vector<RunnerCommand> at_commits(const std::vector<RunnerCommand>& runners,
       RunnerCommand& at = all.emplace_back(runner);
       at.path = (built.folder / runner.path).lexically_normal();
       at.label = runner.path + "@" + built.commit.short_sha();
-      if (!std::filesystem::exists(at.path)) throw Error(built.title() + " has no " + quote(runner.path));
+      if (!std::filesystem::exists(at.path))
+        throw Error(built.commit.title() + " has no " + quote(runner.path));
     }
   }
   return all;

@@ -33,22 +33,28 @@ CommandResult run_git(const fs::path& folder, const std::vector<std::string>& wo
   spec.environment = {{"LC_ALL", "C"}, {"GIT_OPTIONAL_LOCKS", "0"}, {"GIT_TERMINAL_PROMPT", "0"}};
   spec.output = CommandSpec::Output::kCapture;
   spec.capture_bytes = std::size_t{1} << 26U;
-  return run_command(spec);
+  CommandResult result = run_command(spec);
+  while (result.output.ends_with('\n')) result.output.pop_back();
+  return result;
 }
 
 /// Nothing if git fails.
 std::optional<std::string> ask_git(const fs::path& folder, const std::vector<std::string>& words) {
   CommandResult result = run_git(folder, words);
   if (!result.ok()) return std::nullopt;
-  while (result.output.ends_with('\n')) result.output.pop_back();
   return std::move(result.output);
 }
 
 std::string require_git(const fs::path& folder, const std::vector<std::string>& words) {
   CommandResult result = run_git(folder, words);
   if (!result.ok()) throw Error(fmt::format("git {}: {}", join(words, " "), result.failure()));
-  while (result.output.ends_with('\n')) result.output.pop_back();
   return std::move(result.output);
+}
+
+/// Why a commit may be missing, or nothing.
+std::string shallow_clause(const fs::path& folder) {
+  const bool is_shallow = ask_git(folder, {"rev-parse", "--is-shallow-repository"}) == "true";
+  return is_shallow ? " in this shallow clone; git fetch --unshallow brings all" : "";
 }
 
 std::string key_of(std::string_view text) {
@@ -102,9 +108,7 @@ GitCommit GitCommits::commit_of(const std::string& name) const {
       ask_git(top_, {"log", "-1", "--format=%H%x09%s", "--end-of-options", name + "^{commit}", "--"});
   const std::vector<GitCommit> found = commits_of(log.value_or(""));
   if (found.empty()) {
-    const bool is_shallow = ask_git(top_, {"rev-parse", "--is-shallow-repository"}) == "true";
-    throw Error(fmt::format("--git: no commit {}{}", quote(name),
-                            is_shallow ? " in this shallow clone; git fetch --unshallow brings all" : ""));
+    throw Error(fmt::format("--git: no commit {}{}", quote(name), shallow_clause(top_)));
   }
   return found.front();
 }
@@ -118,9 +122,7 @@ std::vector<GitCommit> GitCommits::range(const std::string& text) const {
   const GitCommit to = commit_of(end(dots == std::string::npos ? "" : text.substr(dots + 2)));
   const auto base = ask_git(top_, {"merge-base", from.sha, to.sha});
   if (!base) {
-    const bool is_shallow = ask_git(top_, {"rev-parse", "--is-shallow-repository"}) == "true";
-    throw Error(fmt::format("--git {}: the two have no common commit{}", text,
-                            is_shallow ? " in this shallow clone; git fetch --unshallow brings all" : ""));
+    throw Error(fmt::format("--git {}: the two have no common commit{}", text, shallow_clause(top_)));
   }
   std::vector<GitCommit> commits{commit_of(*base)};
   const std::string log = require_git(

@@ -14,6 +14,7 @@ struct GitCommit {
   std::string subject;
 
   std::string short_sha() const { return sha.substr(0, 10); }
+  std::string title() const { return short_sha() + " " + subject; }
 };
 
 /// Builds each commit in a separate tree under user_cache_folder(). Never touches the user's tree, index and
