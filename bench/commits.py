@@ -172,6 +172,8 @@ def main():
                 found += result.returncode == 1
             else:
                 alarms += result.returncode == 1
+            print(f"{i + 1} of {options.equal + options.searches}: slower from {slower_from}, gate {result.returncode}, {seconds:.1f} s",
+                  file=sys.stderr)
             if i >= 2 * options.searches:
                 continue
             result, seconds, runs = bisect(options, folder)

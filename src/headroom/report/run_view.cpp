@@ -561,7 +561,7 @@ void answer_doubts(View& view, const std::vector<const Record*>& measured, const
   }
   if (capped == 0) return;
   view.answer(capped == measured.size()
-                  ? std::string("sampling was capped before the precision goal: intervals are wide")
+                  ? std::string("sampling was capped before the precision goal")
                   : fmt::format("sampling was capped before the precision goal in {} of {} {} (T)", capped,
                                 measured.size(), rows));
 }
