@@ -37,6 +37,12 @@ endforeach()
 target_link_libraries(headroom_archives
   INTERFACE headroom_archive_sqlite3 headroom_archive_zstd headroom_archive_z Threads::Threads m ${CMAKE_DL_LIBS})
 
+# The wheel for every Linux: hwloc's library needs this system's libudev, its archive does not.
+if(HEADROOM_OLD_GLIBC)
+  find_library(HEADROOM_ARCHIVE_hwloc libhwloc.a HINTS ${hwloc_LIBRARY_DIRS} REQUIRED)
+  set_property(TARGET PkgConfig::hwloc PROPERTY INTERFACE_LINK_LIBRARIES ${HEADROOM_ARCHIVE_hwloc})
+endif()
+
 function(headroom_starts_fast target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT BUILD_SHARED_LIBS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make wheel`. Libraries loaded at run time are listed here, without libpq: users with a history in
 # PostgreSQL have it.
-set(headroom_loaded --load ${HEADROOM_SIMDJSON})
+set(headroom_wheel_options --load ${HEADROOM_SIMDJSON})
 if(HEADROOM_ISAL)
-  list(APPEND headroom_loaded --load ${HEADROOM_ISAL})
+  list(APPEND headroom_wheel_options --load ${HEADROOM_ISAL})
+endif()
+if(HEADROOM_OLD_GLIBC)
+  list(APPEND headroom_wheel_options --glibc ${HEADROOM_OLD_GLIBC_VERSION} --machine ${HEADROOM_MACHINE})
+  if(HEADROOM_ROOT)
+    list(APPEND headroom_wheel_options --root ${HEADROOM_ROOT})
+  endif()
 endif()
 find_program(HEADROOM_PYTHON NAMES python3 HINTS /usr/bin REQUIRED)
 set(headroom_wheel_prefix ${PROJECT_BINARY_DIR}/wheel)
@@ -13,8 +19,8 @@ add_custom_target(headroom_wheel
     > ${PROJECT_BINARY_DIR}/wheel_install.log
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --component python --strip --prefix ${headroom_wheel_prefix}
     >> ${PROJECT_BINARY_DIR}/wheel_install.log
-  COMMAND ${HEADROOM_PYTHON} ${PROJECT_SOURCE_DIR}/tools/make_wheel.py ${headroom_wheel_prefix} ${PROJECT_BINARY_DIR}
-    ${headroom_loaded}
+  COMMAND ${HEADROOM_PYTHON} ${PROJECT_SOURCE_DIR}/tools/make_wheel.py ${headroom_wheel_prefix} ${PROJECT_BINARY_DIR} ${PROJECT_VERSION}
+    ${headroom_wheel_options}
   VERBATIM)
 add_dependencies(headroom_wheel headroom_programs headroom_manual)
 if(TARGET headroom_python)

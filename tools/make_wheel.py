@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs an install of the command line, the CPU runner and the Python package into a wheel for CPython 3.9 and newer.
 
-    tools/make_wheel.py PREFIX OUTPUT_FOLDER [--load SONAME]...
+    tools/make_wheel.py PREFIX OUTPUT_FOLDER VERSION [--load SONAME]... [--glibc 2.27] [--machine aarch64 --root FOLDER]
 
 PREFIX is where `cmake --install BUILD --strip` put the components headroom and python. Libraries that the programs link or load
 (SONAME), except those of every manylinux system, are copied to lib/headroom, where RPATH finds them. The same files give the same
-wheel, byte for byte. Needs readelf and ldd; no Python packages.
+wheel, byte for byte. The tag promises the C library --glibc, which is checked; libraries of another machine are under --root.
+Needs readelf and ldconfig; no Python packages.
 Exit codes: 0 the wheel is written, its path on standard output; 2 it cannot be, and why.
 """
 import argparse
@@ -24,9 +25,11 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ("headroom", "headroom-native", "headroom-pages", "headroom-trace")
-# Versions that the tag promises: PEP 600; the C++ library of GCC 12, found with this C library.
-GLIBC = (2, 36)
-NEWEST = {"GLIBC": GLIBC, "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
+# What systems with a C library have at least (PEP 600): that of GCC 12, of GCC 7.
+NEWEST = {
+    "2.36": {"GLIBC": (2, 36), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)},
+    "2.27": {"GLIBC": (2, 27), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)},
+}
 # Libraries of manylinux systems that our programs may need.
 ON_EVERY_SYSTEM = re.compile(r"^(ld-linux-.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so(\.\d+)*$")
 
@@ -48,23 +51,28 @@ def needed_by(file):
     return re.findall(r"\(NEEDED\).*\[(.+)\]", output_of("readelf", "--wide", "--dynamic", file))
 
 
-def too_new_versions(file):
-    """Yields versions of system libraries that `file` needs and the tag does not promise."""
+def too_new_versions(file, newest):
+    """Yields versions of system libraries that `file` needs and are not in `newest`."""
     needs = output_of("readelf", "--wide", "--version-info", file).split("Version needs section", 1)
     for name, version in sorted(set(re.findall(r"Name: ([A-Z]+)_([0-9.]+)", needs[1] if len(needs) > 1 else ""))):
-        # Names outside NEWEST belong to bundled libraries.
-        if name in NEWEST and tuple(map(int, version.split("."))) > NEWEST[name]:
+        # Other names belong to bundled libraries.
+        if name in newest and tuple(map(int, version.split("."))) > newest[name]:
             yield f"{name}_{version}"
 
 
-def find_library(soname):
+def find_library(soname, root):
+    if root:
+        found = sorted(root.glob(f"usr/lib/*/{soname}")) + sorted(root.glob(f"lib/*/{soname}"))
+        if not found:
+            raise CannotPack(f"cannot find {soname} under {root}")
+        return found[0]
     known = re.search(rf"^\s*{re.escape(soname)} \(.*=> (/\S+)$", output_of("/sbin/ldconfig", "-p"), re.MULTILINE)
     if not known:
         raise CannotPack(f"cannot find {soname}: install the packages of packages/library.txt")
     return pathlib.Path(known[1])
 
 
-def libraries_of(programs, loaded):
+def libraries_of(programs, loaded, root):
     """Returns {soname: path} of the programs' dependencies, transitively, without those of every system."""
     found, wanted = {}, list(loaded)
     for program in programs:
@@ -72,7 +80,7 @@ def libraries_of(programs, loaded):
     while wanted:
         soname = wanted.pop()
         if not ON_EVERY_SYSTEM.match(soname) and soname not in found:
-            found[soname] = find_library(soname)
+            found[soname] = find_library(soname, root)
             wanted += needed_by(found[soname])
     return found
 
@@ -88,8 +96,8 @@ def licences(libraries):
     return {package: path.read_bytes() for package, path in texts.items() if path.is_file()}
 
 
-def contents(prefix, version, tag, loaded):
-    """Returns [(name in the wheel, bytes, is executable)]."""
+def contents(prefix, version, tag, newest, loaded, root):
+    """Yields (name in the wheel, bytes, is executable)."""
     programs = [prefix / "bin" / name for name in PROGRAMS]
     for program in programs:
         if not program.is_file():
@@ -98,10 +106,10 @@ def contents(prefix, version, tag, loaded):
     extension = package / "_core.abi3.so"
     if not extension.is_file():
         raise CannotPack(f"{extension} is missing: it is built where Python's headers are (apt-get install libpython3-dev)")
-    libraries = libraries_of(programs, loaded)
+    libraries = libraries_of(programs, loaded, root)
     for file in [*programs, *libraries.values(), extension]:
-        if too_new := ", ".join(too_new_versions(file)):
-            raise CannotPack(f"{file} needs {too_new}, which the tag {tag} does not promise: build on Debian 12")
+        if too_new := ", ".join(too_new_versions(file, newest)):
+            raise CannotPack(f"{file} needs {too_new}, which the tag {tag} does not promise")
     data, info = f"headroom-{version}.data", f"headroom-{version}.dist-info"
     yield from ((f"{data}/scripts/{program.name}", program.read_bytes(), True) for program in programs)
     yield from ((f"{data}/data/lib/headroom/{soname}", path.read_bytes(), True) for soname, path in libraries.items())
@@ -142,12 +150,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("prefix", type=pathlib.Path)
     parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("version")
     parser.add_argument("--load", action="append", default=[], metavar="SONAME")
+    parser.add_argument("--glibc", choices=NEWEST, default="2.36")
+    parser.add_argument("--machine", default=platform.machine())
+    parser.add_argument("--root", type=pathlib.Path)
     arguments = parser.parse_args()
-    tag = f"cp39-abi3-manylinux_{GLIBC[0]}_{GLIBC[1]}_{platform.machine()}"
+    version = arguments.version
+    tag = f"cp39-abi3-manylinux_{arguments.glibc.replace('.', '_')}_{arguments.machine}"
     try:
-        version = output_of(arguments.prefix / "bin/headroom", "--version").split()[1]
-        files = list(contents(arguments.prefix, version, tag, arguments.load))
+        files = list(contents(arguments.prefix, version, tag, NEWEST[arguments.glibc], arguments.load, arguments.root))
         arguments.output.mkdir(parents=True, exist_ok=True)
         path = arguments.output / f"headroom-{version}-{tag}.whl"
         unfinished = path.with_suffix(".unfinished")

@@ -90,6 +90,11 @@ class WheelTest(unittest.TestCase):
             self.assertNotEqual(refused.returncode, 0, platform)
             self.assertIn("not a supported wheel on this platform", refused.stderr)
 
+    def test_an_older_c_library_is_not_promised(self):
+        refused = call(sys.executable, ROOT / "tools/make_wheel.py", BUILD / "wheel", WORK, "1.0", "--glibc", "2.27")
+        self.assertEqual(refused.returncode, 2)
+        self.assertRegex(refused.stderr, r"needs .*GLIBC_2\.3\d.*manylinux_2_27")
+
     def test_uninstalled_nothing_is_left(self):
         other = WORK / "other"
         self.assert_says(call(sys.executable, "-m", "venv", other))
@@ -100,12 +105,12 @@ class WheelTest(unittest.TestCase):
         self.assertEqual(left, [])
 
     def test_a_prefix_without_programs_is_refused(self):
-        refused = call(sys.executable, ROOT / "tools/make_wheel.py", WORK / "nothing", WORK)
+        refused = call(sys.executable, ROOT / "tools/make_wheel.py", WORK / "nothing", WORK, "1.0")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("nothing/bin/headroom", refused.stderr)
 
     def test_a_library_that_is_absent_is_named(self):
-        refused = call(sys.executable, ROOT / "tools/make_wheel.py", BUILD / "wheel", WORK, "--load", "libabsent.so.1")
+        refused = call(sys.executable, ROOT / "tools/make_wheel.py", BUILD / "wheel", WORK, "1.0", "--load", "libabsent.so.1")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("cannot find libabsent.so.1", refused.stderr)
 

@@ -330,10 +330,12 @@ std::optional<fs::path> find_program(const std::string& name, const fs::path& fo
 std::string ExitStatus::text() const {
   if (code < 0) return "exit code unknown (this program was started with SIGCHLD ignored)";
   if (!signalled) return fmt::format("exit code {}", code);
-  const char* name = sigdescr_np(code);
-  if (name != nullptr) return fmt::format("killed by signal {} ({})", code, name);
   const bool real_time = code >= SIGRTMIN && code <= SIGRTMAX;
-  return fmt::format("killed by signal {} ({})", code, real_time ? "real-time signal" : "unknown signal");
+  const bool has_name = code >= 1 && code <= SIGSYS;
+  return fmt::format("killed by signal {} ({})", code,
+                     has_name    ? strsignal(code)
+                     : real_time ? "real-time signal"
+                                 : "unknown signal");
 }
 
 LineRing::LineRing(std::size_t max_lines, std::size_t max_line_bytes)

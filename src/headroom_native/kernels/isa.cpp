@@ -10,7 +10,6 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <hwy/targets.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -35,18 +34,29 @@ constexpr std::pair<Isa, const char*> kAll[] = {{Isa::kBaseline, "baseline"},
                                                 {Isa::kSve, "sve"},
                                                 {Isa::kSveBf16, "sve_bf16"}};
 
+#if defined(__x86_64__)
+/// What the baseline of AVX2 kernels has besides: LZCNT and F16C, of which not every compiler can tell.
+bool has_lzcnt_and_f16c() {
+  unsigned a = 0, b = 0, base = 0, extended = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &base, &d) != 0 && (base >> 29 & 1) != 0 &&
+         __get_cpuid(0x80000001, &a, &b, &extended, &d) != 0 && (extended >> 5 & 1) != 0;
+}
+#endif
+
 bool cpu_has([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   switch (isa) {
     case Isa::kBaseline:
       return true;
-    // Also checks other extensions of these targets (BMI2, F16C).
     case Isa::kAvx2:
-      return (hwy::SupportedTargets() & HWY_AVX2) != 0;
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_lzcnt_and_f16c();
     case Isa::kAvxVnni:
       return cpu_has(Isa::kAvx2) && (has_vex_vnni() || cpu_has(Isa::kAvx512Vnni));
     case Isa::kAvx512:
-      return (hwy::SupportedTargets() & HWY_AVX3) != 0;
+      return cpu_has(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512cd");
     case Isa::kAvx512Vnni:
       return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
     case Isa::kAvx512Bf16:

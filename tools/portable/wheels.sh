@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds a wheel for every Linux with glibc 2.27 or newer, for each machine, in build/wheels, and has auditwheel check it.
+#
+#   wheels.sh [x86_64] [aarch64]       default: both
+#
+# The C library's stubs and auditwheel come from PyPI, aarch64's compiler and libraries from Debian. JOBS: jobs of the build.
+set -euo pipefail
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$source"
+glibc=2.27
+venv=build/wheels/venv
+declare -A debian=([x86_64]=amd64 [aarch64]=arm64)
+if [[ ! -x $venv/bin/auditwheel ]]; then
+  "${PYTHON:-python3}" -m venv "$venv"
+  "$venv/bin/pip" install --quiet ziglang==0.15.2 auditwheel==6.4.2
+fi
+(($#)) || set -- x86_64 aarch64
+for machine; do
+  folder=$source/build/wheels/$machine
+  compiler=gcc
+  options=()
+  if [[ $machine != "$(uname -m)" ]]; then
+    compiler=$machine-linux-gnu-gcc
+    [[ -d $folder/root/usr/include ]] || tools/portable/foreign_libraries.sh "${debian[$machine]}" "$folder/root"
+    options=("-DHEADROOM_ROOT=$folder/root" "-DPython3_INCLUDE_DIR=$(echo "$folder"/root/usr/include/python3.*)")
+  fi
+  [[ $folder/glibc/libc.so -nt tools/portable/old_glibc.c ]] || "$venv/bin/python" tools/portable/old_glibc.py "$machine" "$glibc" "$folder/glibc" --compiler "$compiler"
+  tools/with_reason.sh "$folder/build" cmake --preset wheel -B "$folder/build" --toolchain "$source/tools/portable/toolchain.cmake" --log-level=NOTICE \
+    "-DHEADROOM_OLD_GLIBC=$folder/glibc" "-DHEADROOM_OLD_GLIBC_VERSION=$glibc" "-DHEADROOM_MACHINE=$machine" "${options[@]}"
+  tools/with_reason.sh "$folder/build" cmake --build "$folder/build" ${JOBS:+--parallel "$JOBS"} --target headroom_wheel -- -k 0
+  wheel=$(ls -t "$folder"/build/headroom-*.whl | head -n 1)
+  "$venv/bin/auditwheel" show "$wheel"
+  cp "$wheel" build/wheels/
+done
