@@ -703,7 +703,9 @@ class CommandMeasurement final : public Measurement {
       code = answer.exit;
     }
     if (options_.count_margin) {
-      const GateResult answer = count_gate_result(records(), gated(), *options_.count_margin);
+      const double margin = *options_.count_margin;
+      const GateResult answer =
+          round_gate_result(count_outcomes(records(), gated(), margin), margin, {"more", "not counted"});
       print_message("gate of instructions: {}", answer.sentence);
       code = graver(code, answer.exit);
     }
@@ -720,14 +722,14 @@ class CommandMeasurement final : public Measurement {
   }
 
   GateReport gate() const {
-    const std::vector<RoundComparison> judged = gated();
-    GateReport report{groups_.front().front().title,
-                      groups_.back().back().title,
-                      round_gate_result(judged),
-                      {},
-                      view().text()};
-    for (const RoundComparison& one : judged)
+    GateReport report{groups_.front().front().title, groups_.back().back().title, {}, {}, view().text()};
+    std::vector<std::optional<GateOutcome>> outcomes;
+    for (const RoundComparison& one : gated()) {
+      outcomes.emplace_back(gate_outcome(one));
       report.cases.push_back(gated_case(gated_name(one.comparison), one.comparison, gate_outcome(one)));
+    }
+    report.result = round_gate_result(outcomes, options_.margin,
+                                      {"slower", "not compared", "; a longer --max-time decides more"});
     return report;
   }
 

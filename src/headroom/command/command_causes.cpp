@@ -320,34 +320,22 @@ std::optional<RatioEstimate> count_ratio(const Record& baseline, const Record& t
   return RatioEstimate{ratio, Interval{ratio - noise, ratio + noise}, 1};
 }
 
-GateResult count_gate_result(std::span<const Record> records, std::span<const RoundComparison> judged,
-                             double margin) {
-  GateResult gate;
-  std::size_t more = 0, fine = 0;
+std::vector<std::optional<GateOutcome>> count_outcomes(std::span<const Record> records,
+                                                       std::span<const RoundComparison> judged,
+                                                       double margin) {
+  std::vector<std::optional<GateOutcome>> outcomes;
   for (const RoundComparison& one : judged) {
     const Record* before = metric_of(records, *one.comparison.baseline, kInstructions);
     const Record* after = metric_of(records, *one.comparison.test, kInstructions);
     const auto ratio = before && after ? count_ratio(*before, *after) : std::nullopt;
-    gate.missing += ratio ? 0 : 1;
-    if (!ratio || !ratio->interval) continue;
-    more += ratio->interval->low > 1 + margin ? 1 : 0;
-    fine += ratio->interval->high <= 1 + margin ? 1 : 0;
+    auto& outcome = outcomes.emplace_back();
+    if (!ratio) continue;
+    outcome = GateOutcome::kOpen;
+    if (!ratio->interval) continue;
+    if (ratio->interval->low > 1 + margin) outcome = GateOutcome::kRegressed;
+    if (ratio->interval->high <= 1 + margin) outcome = GateOutcome::kPassed;
   }
-  const std::string limit = fmt::format("by more than {:g} %", 100 * margin);
-  if (more > 0) {
-    gate.exit = ExitCode::kFailure;
-    gate.sentence = fmt::format("{} of {} more {}", more, judged.size(), limit);
-  } else if (gate.missing > 0 || judged.empty()) {
-    gate.exit = ExitCode::kError;
-    gate.sentence = fmt::format("{} of {} not counted", gate.missing, judged.size());
-  } else if (fine < judged.size()) {
-    gate.exit = ExitCode::kInconclusive;
-    gate.sentence =
-        fmt::format("inconclusive: {} of {} may be more {}", judged.size() - fine, judged.size(), limit);
-  } else {
-    gate.sentence = fmt::format("{} more {}", judged.size() == 1 ? "not" : "none is", limit);
-  }
-  return gate;
+  return outcomes;
 }
 
 }  // namespace headroom

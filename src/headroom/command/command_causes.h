@@ -47,8 +47,9 @@ const Record* metric_of(std::span<const Record> records, const Record& latency, 
 /// both counts of the baseline: a point if the program is deterministic.
 std::optional<RatioEstimate> count_ratio(const Record& baseline, const Record& test);
 
-/// Answers as round_gate_result(), by instructions; kError if uncounted.
-GateResult count_gate_result(std::span<const Record> records, std::span<const RoundComparison> judged,
-                             double margin);
+/// For round_gate_result(), by instructions; nullopt if uncounted.
+std::vector<std::optional<GateOutcome>> count_outcomes(std::span<const Record> records,
+                                                       std::span<const RoundComparison> judged,
+                                                       double margin);
 
 }  // namespace headroom

@@ -370,33 +370,28 @@ GateResult gate_result(std::span<const Comparison> judged, std::size_t missing) 
   return answer;
 }
 
-GateResult round_gate_result(std::span<const RoundComparison> judged) {
+GateResult round_gate_result(std::span<const std::optional<GateOutcome>> outcomes, double margin,
+                             const GateWords& words) {
+  const auto count = [&](std::optional<GateOutcome> one) { return std::ranges::count(outcomes, one); };
+  const auto worse = count(GateOutcome::kRegressed), failed = count(GateOutcome::kFailed),
+             open = count(GateOutcome::kOpen), missing = count(std::nullopt);
+  const std::string by = fmt::format("{} by more than {:g} %", words.worse, 100 * margin);
   GateResult answer;
-  std::size_t slower = 0, fine = 0, failed = 0;
-  for (const RoundComparison& one : judged) {
-    ++answer.counts[one.comparison.verdict];
-    const GateOutcome outcome = gate_outcome(one);
-    failed += outcome == GateOutcome::kFailed ? 1 : 0;
-    slower += outcome == GateOutcome::kRegressed ? 1 : 0;
-    fine += outcome == GateOutcome::kPassed ? 1 : 0;
-  }
-  const std::string margin =
-      judged.empty() ? "" : fmt::format("{:g} %", 100 * judged.front().comparison.margin);
-  if (slower + failed > 0) {
+  answer.missing = static_cast<std::size_t>(missing);
+  if (worse + failed > 0) {
     answer.exit = ExitCode::kFailure;
-    answer.sentence = fmt::format("{} of {} slower by more than {}", slower, judged.size(), margin);
+    answer.sentence = fmt::format("{} of {} {}", worse, outcomes.size(), by);
     if (failed > 0) answer.sentence += fmt::format(", {} failed", failed);
-  } else if (judged.empty()) {
+  } else if (missing > 0 || outcomes.empty()) {
     answer.exit = ExitCode::kError;
-    answer.sentence = "nothing could be compared";
-  } else if (fine < judged.size()) {
+    answer.sentence = outcomes.empty() ? "nothing could be compared"
+                                       : fmt::format("{} of {} {}", missing, outcomes.size(), words.missing);
+  } else if (open > 0) {
     answer.exit = ExitCode::kInconclusive;
     answer.sentence =
-        fmt::format("inconclusive: {} of {} may be slower by more than {}; a longer --max-time decides more",
-                    judged.size() - fine, judged.size(), margin);
+        fmt::format("inconclusive: {} of {} may be {}{}", open, outcomes.size(), by, words.advice);
   } else {
-    answer.sentence =
-        fmt::format("{} slower by more than {}", judged.size() == 1 ? "not" : "none is", margin);
+    answer.sentence = fmt::format("{} {}", outcomes.size() == 1 ? "not" : "none is", by);
   }
   return answer;
 }

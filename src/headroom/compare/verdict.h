@@ -108,7 +108,7 @@ std::size_t fewest_rounds(std::size_t comparisons);
 enum class GateOutcome { kPassed, kRegressed, kFailed, kOpen };
 /// Counts as in gate_result(). A metric of unknown direction passes.
 GateOutcome gate_outcome(const Comparison& judged);
-/// Counts as in round_gate_result(): passes without a regression.
+/// For round_gate_result(): passes without a regression.
 GateOutcome gate_outcome(const RoundComparison& judged);
 
 struct GateResult {
@@ -118,9 +118,17 @@ struct GateResult {
   std::string sentence;
 };
 
-/// Answers for rounds judged with the gate's margin: kFailure if one is slower by more than the margin or
-/// failed, kInconclusive if one may be, kError without a comparison.
-GateResult round_gate_result(std::span<const RoundComparison> judged);
+/// For the sentence of round_gate_result().
+struct GateWords {
+  const char* worse;        ///< "slower"
+  const char* missing;      ///< "not compared", of those without an outcome
+  const char* advice = "";  ///< after an inconclusive answer
+};
+
+/// kFailure if one is worse by more than `margin` or failed; else kError if one could not be compared
+/// (nullopt) or there are none, kInconclusive if one is open.
+GateResult round_gate_result(std::span<const std::optional<GateOutcome>> outcomes, double margin,
+                             const GateWords& words);
 
 /// kFailure if a case regressed, or failed after a measured baseline; kError if nothing could be compared;
 /// kInconclusive if another case is neither same nor improved, cases are missing, or all directions are

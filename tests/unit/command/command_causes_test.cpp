@@ -37,7 +37,9 @@ class CountsOfCommands : public Test {
       if (record.metric.name == "latency") latencies.push_back(&record);
     }
     const RoundComparison one{compare_records(*latencies[0], *latencies[1])};
-    return count_gate_result(records_, std::span(&one, 1), margin).exit;
+    return round_gate_result(count_outcomes(records_, std::span(&one, 1), margin), margin,
+                             {"more", "not counted"})
+        .exit;
   }
 
   std::shared_ptr<const Environment> environment_ = std::make_shared<Environment>();

@@ -511,6 +511,25 @@ TEST(JudgeRounds, LeavesAloneWhatIsNotOfOneSession) {
   judge_rounds({}, 0.01);
 }
 
+TEST(RoundGateResult, AFailureCountsBeforeAGapAndAGapBeforeADoubt) {
+  using Outcomes = std::vector<std::optional<GateOutcome>>;
+  constexpr auto kPassed = GateOutcome::kPassed, kRegressed = GateOutcome::kRegressed,
+                 kFailed = GateOutcome::kFailed, kOpen = GateOutcome::kOpen;
+  const auto answer = [](const Outcomes& outcomes) {
+    return round_gate_result(outcomes, 0.03, {"slower", "not compared", "; try again"});
+  };
+  EXPECT_EQ(answer({kPassed, std::nullopt, kOpen, kRegressed, kFailed}).sentence,
+            "1 of 5 slower by more than 3 %, 1 failed");
+  EXPECT_EQ(answer({kPassed, kFailed}).exit, ExitCode::kFailure);
+  EXPECT_EQ(answer({kPassed, kOpen, std::nullopt}).exit, ExitCode::kError);
+  EXPECT_EQ(answer({kPassed, kOpen, std::nullopt}).sentence, "1 of 3 not compared");
+  EXPECT_EQ(answer({}).exit, ExitCode::kError);
+  EXPECT_EQ(answer({kPassed, kOpen}).exit, ExitCode::kInconclusive);
+  EXPECT_EQ(answer({kPassed, kOpen}).sentence,
+            "inconclusive: 1 of 2 may be slower by more than 3 %; try again");
+  EXPECT_EQ(answer({kPassed, kPassed}).exit, ExitCode::kSuccess);
+}
+
 TEST(JudgeRounds, ManyEqualCommandsAreNotToldApart) {
   int alarms = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
