@@ -292,6 +292,13 @@ class RunningTest(CommandLineTest):
         self.assert_exit(headroom("ab", "--runner", FAULTY, "--runner", FAULTY, "fine", "--no-limits", "--no-store",
                                   "--max-time", "300ms", "--min-time", "0", "--threads", "1"), 0, "x the time of")
 
+    def test_what_takes_commands_is_refused_for_runners_with_the_call_to_type(self):
+        for option in (["--count", "instructions"], ["--count=callgrind"], ["--gate-count", "0.1%"], ["--why"]):
+            for command in (["ab", "--runner", FAULTY, "--runner", FAULTY], ["run", "--runner", FAULTY]):
+                result = headroom(*command, "fine", *option, "--no-store")
+                self.assert_refused(result, option[0].split("=")[0] + ": takes commands, no runners: headroom ab --")
+                self.assertEqual(len(result.stderr.splitlines()), 1)
+
 
 class ExportTest(CommandLineTest):
     def test_hyperfine_file_reads_as_hyperfines(self):

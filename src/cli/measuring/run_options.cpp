@@ -354,6 +354,9 @@ constexpr ForeignOption kForeignRunOptions[] = {
     {"-d,--device,--devices", true, nullptr, "select the GPU by CUDA_VISIBLE_DEVICES=N headroom run"},
     {"--max-noise,--stopping-criterion", true, nullptr, "give --precision 1%: when sampling ends"},
     {"--profile,--run-once", false, nullptr, "give --num-samples 1 --processes 1 for one sample"},
+    {"--count,--gate-count", true, nullptr,
+     "takes commands, no runners: headroom ab --count instructions OLD NEW"},
+    {"--why", false, nullptr, "takes commands, no runners: headroom ab --why OLD NEW"},
 };
 
 struct RawRunOptions {
