@@ -40,6 +40,10 @@ const std::string& add_store_option(OptionTable& table) {
   return store;
 }
 
+void add_json_option(OptionTable& table, std::string& file) {
+  table.add_option("--json", file, "also write JSON to this file ('-': only JSON, to standard output)");
+}
+
 void add_min_magnitude(OptionTable& table, std::string& share) {
   table
       .add_option("--min-magnitude", share,
@@ -100,18 +104,18 @@ void append_runs(FileResults file, const std::string& machine, std::vector<std::
   }
 }
 
-/// Returns seconds.
-std::uint64_t parse_age(const std::string& text) {
+/// Returns seconds; nullopt if it is not an age.
+std::optional<std::uint64_t> to_age(const std::string& text) {
   const std::optional<double> number =
       text.empty() ? std::nullopt : to_number(std::string_view(text).substr(0, text.size() - 1));
-  constexpr double kDay = 86400;
+  constexpr double kDay = 86400, kLongest = 1e18;
   constexpr std::pair<char, double> kSeconds[] = {
       {'h', 3600}, {'d', kDay}, {'w', 7 * kDay}, {'y', 365 * kDay}};
   for (const auto& [letter, seconds] : kSeconds) {
-    if (number && *number >= 0 && text.back() == letter) return static_cast<std::uint64_t>(*number * seconds);
+    if (number && *number >= 0 && text.back() == letter)
+      return static_cast<std::uint64_t>(std::min(*number * seconds, kLongest));
   }
-  throw Error("--older-than " + quote(text) +
-              " is not an age; give hours, days, weeks or years: 36h, 90d, 12w, 1y");
+  return std::nullopt;
 }
 
 std::uint64_t now() {
@@ -397,8 +401,7 @@ OptionTable history_show_options() {
                   "pages are not rewritten")
       .type_name("FOLDER")
       .completed_by(Completes::kFile);
-  table.add_option("--json", options.json,
-                   "also write JSON to this file ('-': only JSON, to standard output)");
+  add_json_option(table, options.json);
   table.add_option("--store", options.store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
   const bool& no_follow = table.add_no_follow();
@@ -440,9 +443,11 @@ OptionTable history_gate_options() {
   OptionTable table("Exit with 1 if a series became worse within its last values.", "headroom history gate");
   auto& options = table.own<HistoryOptions>();
   std::int64_t& newest = options.newest.emplace(10);
-  table.examples({{"headroom history gate", "all series"},
-                  {"headroom history gate --last 20 --min-magnitude 3% gemv latency",
-                   "one metric of one case, changes from 3 % on"}});
+  table.examples(
+      {{"headroom history gate", "all series"},
+       {"headroom history gate --last 20 --min-magnitude 3% gemv latency",
+        "one metric of one case, changes from 3 % on"},
+       {"headroom history gate --json gate.json", "also the verdict on each series, for a program"}});
   table.details(
       {"exit codes: 0 none became worse, 1 one did or drifts for the worse, 2 error, 3 all series are too "
        "short"});
@@ -451,14 +456,27 @@ OptionTable history_gate_options() {
   table.add_option("--last", newest, "number of last values of a series that count (default 10)")
       .range(1, std::int64_t{1} << 40);
   add_min_magnitude(table, options.min_magnitude);
+  add_json_option(table, options.json);
   const std::string& place = add_store_option(table);
+  table.add_no_follow();
   table.finish([&options, &place] {
     parse_margin(options.min_magnitude);  // validates early
+    if (!options.json.empty() && options.json != "-") require_writable(options.json);
     const auto store = open_store(place, StoreAccess::kRead);
     const std::vector<StoredSeries> chosen = select(store->series(), options, store->name());
     const RegressionAnswer answer = regression_answer(analyse_all(*store, chosen, options, false),
                                                       static_cast<std::size_t>(*options.newest));
-    print_view(answer.view, stdout);
+    if (!options.json.empty()) {
+      Json json = Json::object();
+      json["store"] = store->name();
+      json.update(answer.json);
+      write_json(options.json, json);
+    }
+    if (options.json == "-") {
+      print_text(answer.sentence + "\n", stderr);
+    } else {
+      print_view(answer.view, stdout);
+    }
     return answer.exit;
   });
   return table;
@@ -571,15 +589,40 @@ OptionTable history_import_options() {
   return table;
 }
 
+/// `keep` may be an age. Nullopt: not given.
+PruneRule prune_rule(const std::optional<std::string>& keep, std::optional<std::string> age) {
+  PruneRule rule;
+  if (const auto count = keep ? to_integer(*keep) : std::nullopt; count && *count > 0) {
+    rule.keep_last = static_cast<std::size_t>(*count);
+  } else if (keep && !to_age(*keep)) {
+    throw Error("--keep " + quote(*keep) +
+                " is neither a number of results from 1 on nor an age: 500, 36h, 90d, 12w, 1y");
+  } else if (keep && age) {
+    throw Error("--keep " + quote(*keep) + " is an age, as --older-than " + quote(*age) + ": give one");
+  } else if (keep) {
+    age = keep;
+  }
+  if (!age) return rule;
+  const auto seconds = to_age(*age);
+  if (!seconds)
+    throw Error("--older-than " + quote(*age) +
+                " is not an age; give hours, days, weeks or years: 36h, 90d, 12w, 1y");
+  const std::uint64_t present = now();
+  rule.older_than = present > *seconds ? present - *seconds : 0;
+  return rule;
+}
+
 OptionTable history_prune_options() {
   OptionTable table("Remove old results from the history.", "headroom history prune");
-  auto& keep = table.own<std::optional<std::int64_t>>();
+  auto& keep = table.own<std::string>();
   auto& age = table.own<std::string>();
   table.examples({{"headroom history prune --keep 500", "keep the newest 500 results of each series"},
                   {"headroom history prune --older-than 90d", "remove results older than 90 days"}});
   const Option& keep_option =
-      table.add_option("--keep", keep, "number of newest results to keep of each series")
-          .range(1, std::int64_t{1} << 40);
+      table
+          .add_option("--keep", keep,
+                      "number of newest results to keep of each series; or an age: as --older-than")
+          .type_name("N");
   const Option& age_option =
       table.add_option("--older-than", age, "remove results older than this: 36h, 90d, 12w, 1y");
   const std::string& place = add_store_option(table);
@@ -587,12 +630,10 @@ OptionTable history_prune_options() {
   table.finish([&] {
     if (keep_option.count + age_option.count == 0)
       throw Error("no rule for pruning; give --keep N or --older-than AGE (headroom history prune --help)");
-    PruneRule rule;
-    if (keep) rule.keep_last = static_cast<std::size_t>(*keep);
-    if (!age.empty()) {
-      const std::uint64_t seconds = parse_age(age), present = now();
-      rule.older_than = present > seconds ? present - seconds : 0;
-    }
+    const auto given = [](const Option& option, const std::string& text) {
+      return option.count > 0 ? std::optional(text) : std::nullopt;
+    };
+    const PruneRule rule = prune_rule(given(keep_option, keep), given(age_option, age));
     // Pruning must not create a history.
     open_store(place, StoreAccess::kRead);
     const auto store = open_store(place);

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from command_line import BRIEF, FAULTY, HEADROOM, CommandLineTest, headroom
-from site_history import fill, record, run_file
+from site_history import HOSTILE, fill, record, run_file
 
 
 class HistoryTest(CommandLineTest):
@@ -86,6 +86,33 @@ class HistoryTest(CommandLineTest):
         for arguments in (["--last", "0"], ["--min-magnitude", "much"]):
             self.assert_refused(self.history("gate", *arguments), arguments[1])
         self.assert_refused(self.history("views"), "is a file; views need a history in PostgreSQL")
+
+    def test_a_gate_writes_the_facts_of_its_verdict(self):
+        self.fill(runs=40, change=30)
+        self.history("import", *[self.write_run(i, [record("young", 1)]) for i in range(50, 55)])
+        path = self.folder / "gate.json"
+        shown = self.assert_exit(self.history("gate", "--json", path), 1, "1 of 3 series became worse")
+        facts = json.loads(path.read_text())
+        self.assertEqual((facts["store"], facts["gate"]), (str(self.store), {"exit": 1, "sentence": shown.stdout.splitlines()[0], "last": 10}))
+        series = {one["name"].split()[0]: one for one in facts["series"]}
+        self.assertEqual({name: (one["verdict"], one["values"]) for name, one in series.items()},
+                         {"gemv": ("worse", 40), "layer_norm": ("not worse", 40), "young": ("inconclusive", 5)})
+        change = series["gemv"]["last_change"]
+        self.assertEqual({key: change[key] for key in ("run", "values_since", "drifts", "git_sha", "git_sha_before", "verdict")},
+                         {"run": 31, "values_since": 10, "drifts": False, "git_sha": "b" * 40, "git_sha_before": "a" * 40, "verdict": "worse"})
+        self.assertTrue(change["ratio_interval"]["low"] < change["ratio"] < change["ratio_interval"]["high"])
+        self.assertIn(change["bisect"], shown.stdout)
+        only = self.assert_exit(self.history("gate", "--json", "-", "--last", "9", "gemv"), 0, stderr="none of 1 series became worse")
+        facts = json.loads(only.stdout)
+        self.assertEqual((facts["gate"]["exit"], facts["gate"]["last"], [one["verdict"] for one in facts["series"]]), (0, 9, ["not worse"]))
+        self.assertEqual(json.loads(self.assert_exit(self.history("gate", "young", "--json", "-"), 3).stdout)["gate"]["exit"], 3)
+        self.assert_refused(self.history("gate", "--json", self.folder / "none" / "x.json"), "none")
+
+    def test_the_facts_of_a_gate_on_hostile_names(self):
+        self.assert_exit(self.history("import", *[self.write_run(i, [record(name, 1 + i * 7 % 11 / 1000) for name in HOSTILE])
+                                                  for i in range(14)]), 0)
+        facts = json.loads(self.assert_exit(self.history("gate", "--json", "-"), 0).stdout)
+        self.assertEqual([one["verdict"] for one in facts["series"]], ["not worse"] * len(HOSTILE))
 
     def test_a_change_offers_the_call_that_finds_its_commit(self):
         """With the command if `headroom time` measured it, and only for two commits."""
@@ -312,7 +339,19 @@ class HistoryTest(CommandLineTest):
             self.assertIn("4 results removed", self.history("prune", "--older-than", "1h").stdout)
         self.assert_refused(self.history("prune"), "--keep N or --older-than AGE")
         self.assert_refused(self.history("prune", "--older-than", "soon"), "'soon' is not an age")
-        self.assert_refused(self.history("prune", "--keep", "-1"), "--keep")
+        for keep in ("-1", "0", "1.5", "soon", "", "99999999999999999999", "d"):
+            self.assert_refused(self.history("prune", "--keep", keep), "--keep")
+        self.assert_refused(self.history("prune", "--older-than", ""), "is not an age")
+
+    def test_prune_keeps_a_number_of_results_or_an_age(self):
+        now = time.time()
+        self.history("import", *[run_file(self.folder, i, [record("gemv", i + 1)], timestamp=int(now - days * 86400))
+                                 for i, days in enumerate((100, 80, 10, 1))])
+        self.assert_exit(self.history("prune", "--keep", "90d"), 0, "1 result removed")
+        self.assert_exit(self.history("prune", "--keep", "1e300y"), 0, "0 results removed")
+        self.assert_exit(self.history("prune", "--keep", "5", "--older-than", "11w"), 0, "1 result removed")
+        self.assert_exit(self.history("prune", "--keep", "1", "--older-than", "1y"), 0, "1 result removed")
+        self.assert_refused(self.history("prune", "--keep", "90d", "--older-than", "1y"), "--keep '90d' is an age", "give one")
 
     def test_nothing_yet(self):
         for arguments in ([], ["gemv"], ["gate"], ["prune", "--keep", "1"], ["export", self.folder / "x.json"]):

@@ -72,7 +72,10 @@ class Links(CommandLineTest):
 
     def writers(self, runs):
         """Commands that end with an output option."""
+        store = self.folder / "gated.sqlite"
+        self.assert_exit(headroom("history", "import", runs, "--store", store), 0)
         return [["time", "--runs", "3", "--no-store", "true", "--json"], ["show", runs, "--json"],
+                ["history", "--store", store, "--json"], ["history", "gate", "--store", store, "--json"],
                 ["time", "--runs", "3", "true", "--store"], ["time", "--runs", "3", "--no-store", "true", "--output"],
                 ["history", "import", runs, "--store"], ["report", runs, "--force", "--output"]]
 

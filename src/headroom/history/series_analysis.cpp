@@ -143,6 +143,10 @@ std::string interval_text(const std::optional<Interval>& interval) {
   return fmt::format("{} .. {}", level_text(interval->low), level_text(interval->high));
 }
 
+bool became_worse(const LastChange& change, std::size_t newest) {
+  return change.worse && change.values_since <= newest;
+}
+
 std::string verdict(const SeriesSegment& segment, Direction direction) {
   if (!segment.ratio) return "";
   return change_word(*segment.ratio, direction);
@@ -367,8 +371,7 @@ std::string changes_sentence(std::span<const SeriesAnalysis> analyses) {
 
 RegressionAnswer regression_answer(std::span<const SeriesAnalysis> analyses, std::size_t newest) {
   std::vector<Changed> worse = changed_series(analyses);
-  std::erase_if(
-      worse, [newest](const Changed& one) { return !one.second.worse || one.second.values_since > newest; });
+  std::erase_if(worse, [newest](const Changed& one) { return !became_worse(one.second, newest); });
   RegressionAnswer answer;
   if (!worse.empty()) {
     answer.exit = ExitCode::kFailure;
@@ -384,6 +387,15 @@ RegressionAnswer regression_answer(std::span<const SeriesAnalysis> analyses, std
   answer.view.answer(answer.sentence, worse.empty() ? Tone::kPlain : Tone::kBad)
       .table(regressions_table(worse))
       .drawing(bisect_calls(worse));
+  answer.json = {
+      {"gate", {{"exit", static_cast<int>(answer.exit)}, {"sentence", answer.sentence}, {"last", newest}}},
+      {"series", series_list_json(analyses)}};
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    const auto change = last_change(analyses[i]);
+    answer.json["series"][i]["verdict"] = change && became_worse(*change, newest) ? "worse"
+                                          : is_too_short(analyses[i])             ? "inconclusive"
+                                                                                  : "not worse";
+  }
   return answer;
 }
 
@@ -512,7 +524,14 @@ Json series_list_json(std::span<const SeriesAnalysis> analyses) {
               {"last_time", values.empty() ? 0 : values.back().time},
               {"last_change", nullptr}};
     if (const auto change = last_change(analysis)) {
-      Json change_json{{"run", change->run}, {"time", change->time}, {"drifts", change->drifts}};
+      const SeriesSegment& segment = analysis.segments.back();
+      Json change_json{{"run", change->run},
+                       {"time", change->time},
+                       {"drifts", change->drifts},
+                       {"values_since", change->values_since},
+                       {"git_sha", values[segment.first].git_sha}};
+      if (segment.first > 0) change_json["git_sha_before"] = values[segment.first - 1].git_sha;
+      if (!segment.bisect.empty()) change_json["bisect"] = segment.bisect;
       if (change->ratio) {
         change_json["ratio"] = *change->ratio;
         change_json["ratio_interval"] = interval_json(change->interval);

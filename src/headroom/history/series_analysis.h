@@ -73,6 +73,7 @@ struct RegressionAnswer {
   ExitCode exit = ExitCode::kSuccess;
   std::string sentence;
   View view;  ///< the sentence, the series that became worse, and how to find the commits
+  Json json;  ///< "gate": exit, sentence, last; "series": as series_list_json(), and a verdict each
 };
 
 /// kFailure if a series became worse within its last `newest` values or drifts to the worse; else
