@@ -4,11 +4,14 @@
 import json
 import os
 import re
+import shutil
+import sys
+import tarfile
 import unittest
 import xml.etree.ElementTree
 from html import unescape
 
-from command_line import BRIEF, FAULTY, CommandLineTest, headroom
+from command_line import BRIEF, FAULTY, CommandLineTest, headroom, run_program
 
 HOSTILE = ("a|b\nc <b>x</b> \"q\" & \x1b[31m ::error::x %0A `tick` ``` \\| @all #1 <!-- y --> ]]> [l](u) www.x.y http://x.y "
            "\u202e \ufffe * _i_ , :")
@@ -115,6 +118,28 @@ class Gates(Exports):
                                   "true", "false"), 1)
         case, = xml.etree.ElementTree.parse(path).getroot().iter("testcase")
         self.assertEqual([child.tag for child in case], ["error"])
+
+    @unittest.skipUnless(shutil.which("xmllint"), "xmllint is not installed")
+    def test_junit_by_its_schema(self):
+        """junit-10.xsd of Jenkins' xUnit plugin, which pytest's source has."""
+        source, schema = self.make_folder("source"), self.folder / "junit-10.xsd"
+        got = run_program(sys.executable, "-m", "pip", "download", "--quiet", "--retries", "0", "--timeout", "10", "--no-deps", "--no-binary",
+                          "pytest", "pytest==8.3.4", "--dest", source)
+        if got.returncode:
+            self.skipTest("pip cannot download the source of pytest")
+        with tarfile.open(*source.iterdir()) as archive:
+            schema.write_bytes(archive.extractfile("pytest-8.3.4/testing/example_scripts/junit-10.xsd").read())
+        paths = {"diff": self.folder / "junit", "failed": self.folder / "failed.xml", "one": self.folder / "one.xml"}
+        self.exported("junit")
+        self.assert_exit(headroom("ab", "--gate", "50%", "--no-store", "--export", "junit", paths["failed"], "-n", "fine", "-n", HOSTILE,
+                                  "true", "false"), 1)
+        same = self.hyperfine("same.json", {HOSTILE: 1})
+        self.assert_exit(headroom("diff", "--gate", "3%", "--run-spread", "0.1%", same, same, "--export", "junit", paths["one"]), 0)
+        for path in paths.values():
+            self.assert_exit(run_program("xmllint", "--noout", "--schema", schema, path), 0)
+        for part in (' value="', "testcase", ' tests="', "system-out"):
+            wrong = self.write_file("wrong.xml", paths["diff"].read_text().replace(part, part.replace("t", "x").replace("v", "x")))
+            self.assertIn("fails to validate", run_program("xmllint", "--noout", "--schema", schema, wrong).stderr, part)
 
     def test_the_comment(self):
         text = self.exported("comment")
