@@ -28,6 +28,7 @@ OptionTable ab_options(Arguments&), bisect_options(Arguments&), cache_options(Ar
     dispatch_options(Arguments&), history_options(Arguments&), machine_options(Arguments&),
     roofline_options(Arguments&), show_options(Arguments&), time_options(Arguments&);
 std::vector<CommandWord> completion_words(), ddp_words(), history_words();
+ExitCode print_merge_base(const Arguments&);
 
 namespace {
 
@@ -198,6 +199,7 @@ ExitCode run_headroom(const Arguments& given) {
     std::puts("headroom " HEADROOM_VERSION);
     return ExitCode::kSuccess;
   }
+  if (name == "--merge-base") return print_merge_base({words.begin() + 1, words.end()});
   const auto command = std::ranges::find(commands(), name, [](const Command& one) { return one.name; });
   if (command == commands().end()) refuse_command(name);
   if (asks_for_page) return print_man_page(*command);

@@ -361,7 +361,8 @@ constexpr ForeignOption kForeignRunOptions[] = {
 
 struct RawRunOptions {
   std::vector<std::string> only, axes, runners, modules_of_python;
-  std::string socket, threads;
+  std::string threads;
+  std::vector<std::string> sockets;
   StopOptions stop;
   ModuleOptions modules;
   ModelOptions model;
@@ -427,7 +428,8 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       .add_option("--python", raw.modules_of_python,
                   "Python module with experiments (gpt_fast is shipped); give a file as NAME")
       .repeated();
-  table.add_option("--runner-socket", raw.socket, "descriptor of a socket to a running runner");
+  table.add_option("--runner-socket", raw.sockets,
+                   "descriptor of a socket to a running runner; FD=NAME names it in results");
   declare_module_options(table, raw.modules);
   declare_model_options(table, raw.model);
   declare_peer_options(table, raw.peers);
@@ -533,7 +535,7 @@ std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& s
   const bool has_modules = !raw.modules.modules.empty();
   if (named.empty() && has_modules && !has_python_files(raw)) named.push_back({runner_of_modules(), true});
   if (has_modules && has_python_files(raw)) return named;
-  if (!named.empty() || !raw.socket.empty()) return named;
+  if (!named.empty() || !raw.sockets.empty()) return named;
   const std::vector<std::string> backends = backends_of_runners(raw.peers, selection.backends);
   if (has_python_files(raw)) return known_runners_of_backends(backends);
   return runners_of_backends(backends);
@@ -543,7 +545,7 @@ std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
   std::vector<RunnerCommand> commands;
   for (const std::string& file : raw.files) commands.push_back(python_file_runner(file));
   for (const std::string& module : raw.modules_of_python) commands.push_back(python_module_runner(module));
-  if (!raw.socket.empty()) commands.push_back(socket_runner(raw.socket));
+  for (const std::string& socket : raw.sockets) commands.push_back(socket_runner(socket));
   return commands;
 }
 
@@ -714,7 +716,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
   // A runner named alone runs all its backends.
   const std::size_t programs =
-      raw.runners.size() + raw.files.size() + raw.modules_of_python.size() + (raw.socket.empty() ? 0 : 1);
+      raw.runners.size() + raw.files.size() + raw.modules_of_python.size() + raw.sockets.size();
   const bool is_alone = programs == 1 && selection.backends.empty();
   if (raw.all_backends || is_alone) selection.backends = {"all"};
   if (!raw.modules.modules.empty()) {
@@ -751,7 +753,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   // The number of samples is per process.
   if (request.processes == 0 && raw.stop.num_samples > 0) request.processes = 1;
   if (raw.quick) request.processes_alone = 1;
-  if (!raw.socket.empty()) request.processes = 1;
+  if (!raw.sockets.empty()) request.processes = 1;
 }
 
 }  // namespace

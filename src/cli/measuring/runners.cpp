@@ -196,13 +196,16 @@ RunnerCommand python_module_runner(const std::string& module) {
   return command;
 }
 
-RunnerCommand socket_runner(const std::string& descriptor) {
+RunnerCommand socket_runner(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::string descriptor = text.substr(0, equals);
   const auto number = to_integer(descriptor);
   if (!number || *number < 3 || *number > 1 << 20 || fcntl(static_cast<int>(*number), F_GETFD) < 0)
     throw Error("--runner-socket " + descriptor + " is not an open file descriptor");
   RunnerCommand command;
   command.path = "python";
   command.socket = static_cast<int>(*number);
+  if (equals != std::string::npos) command.label = text.substr(equals + 1);
   return command;
 }
 

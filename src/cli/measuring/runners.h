@@ -52,7 +52,7 @@ PythonProgram python_program(const std::string& module);
 RunnerCommand python_file_runner(const std::string& file);
 RunnerCommand python_module_runner(const std::string& module);
 
-/// At the other end of an inherited socket. Throws Error for an invalid descriptor.
-RunnerCommand socket_runner(const std::string& descriptor);
+/// At the other end of an inherited socket: "5", or "5=NAME". Throws Error for an invalid descriptor.
+RunnerCommand socket_runner(const std::string& text);
 
 }  // namespace headroom::cli

@@ -94,9 +94,9 @@ class Lock {
 }  // namespace
 
 GitCommits::GitCommits(const fs::path& folder) {
-  if (!find_program("git")) throw Error("--git needs the program git");
+  if (!find_program("git")) throw Error("commits are compared by the program git, which is not in PATH");
   const auto top = ask_git(folder, {"rev-parse", "--show-toplevel"});
-  if (!top || top->empty()) throw Error("--git: this folder is in no git repository with a working tree");
+  if (!top || top->empty()) throw Error("git: this folder is in no git repository with a working tree");
   top_ = *top;
   common_ = require_git(folder, {"rev-parse", "--path-format=absolute", "--git-common-dir"});
   prefix_ = require_git(folder, {"rev-parse", "--show-prefix"});
@@ -108,7 +108,7 @@ GitCommit GitCommits::commit_of(const std::string& name) const {
       ask_git(top_, {"log", "-1", "--format=%H%x09%s", "--end-of-options", name + "^{commit}", "--"});
   const std::vector<GitCommit> found = commits_of(log.value_or(""));
   if (found.empty()) {
-    throw Error(fmt::format("--git: no commit {}{}", quote(name), shallow_clause(top_)));
+    throw Error(fmt::format("git: no commit {}{}", quote(name), shallow_clause(top_)));
   }
   return found.front();
 }
@@ -120,16 +120,25 @@ std::vector<GitCommit> GitCommits::range(const std::string& text) const {
   const auto end = [](const std::string& name) { return name.empty() ? "HEAD" : name; };
   const GitCommit from = commit_of(end(text.substr(0, dots)));
   const GitCommit to = commit_of(end(dots == std::string::npos ? "" : text.substr(dots + 2)));
-  const auto base = ask_git(top_, {"merge-base", from.sha, to.sha});
-  if (!base) {
-    throw Error(fmt::format("--git {}: the two have no common commit{}", text, shallow_clause(top_)));
-  }
-  std::vector<GitCommit> commits{commit_of(*base)};
-  const std::string log = require_git(
-      top_, {"log", "--first-parent", "--reverse", "--format=%H%x09%s", *base + ".." + to.sha, "--"});
+  std::vector<GitCommit> commits{common_commit(from, to)};
+  const std::string log = require_git(top_, {"log", "--first-parent", "--reverse", "--format=%H%x09%s",
+                                             commits.front().sha + ".." + to.sha, "--"});
   std::ranges::move(commits_of(log), std::back_inserter(commits));
   if (commits.size() == 1) throw Error(fmt::format("--git {}: no commit after {}", text, from.short_sha()));
   return commits;
+}
+
+GitCommit GitCommits::merge_base(const std::string& name) const {
+  return common_commit(commit_of(name), commit_of("HEAD"));
+}
+
+GitCommit GitCommits::common_commit(const GitCommit& a, const GitCommit& b) const {
+  const auto base = ask_git(top_, {"merge-base", a.sha, b.sha});
+  if (!base) {
+    throw Error(
+        fmt::format("git: {} and {} have no common commit{}", a.title(), b.title(), shallow_clause(top_)));
+  }
+  return commit_of(*base);
 }
 
 std::optional<GitCommit> GitCommits::uncommitted() const {
@@ -170,7 +179,7 @@ GitCommits::Tree GitCommits::build(const GitCommit& commit, const std::string& b
   const fs::path tree = kept / kTree, built = kept / kBuilt, log = kept / "build.log";
   make_folders_above(built);
   const Lock lock(kept / "lock");
-  const Tree done{(tree / prefix_).lexically_normal(), ""};
+  const Tree done{(tree / prefix_).lexically_normal(), tree, ""};
   if (fs::exists(built)) {
     fs::last_write_time(built, fs::file_time_type::clock::now());
     return done;
@@ -178,14 +187,14 @@ GitCommits::Tree GitCommits::build(const GitCommit& commit, const std::string& b
   remove_tree(tree);
   check_out(commit, tree);
   if (!build.empty()) {
-    if (!fs::is_directory(done.folder)) return {done.folder, "it has no folder " + prefix_.string()};
+    if (!fs::is_directory(done.folder)) return {done.folder, tree, "it has no folder " + prefix_.string()};
     CommandSpec spec;
     spec.arguments = {"/bin/sh", "-c", "exec > \"$0\" 2>&1\n" + build, log.string()};
     spec.folder = done.folder;
     const CommandResult result = run_command(spec, is_interrupted);
     if (result.interrupted) throw Interrupted{};
     if (!result.ok())
-      return {done.folder,
+      return {done.folder, tree,
               fmt::format("{}{} (all of it: {})", result.failure(), last_line(log), log.string())};
   }
   write_file_atomically(built, commit.sha + "\n");

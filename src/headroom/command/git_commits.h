@@ -24,15 +24,22 @@ class GitCommits {
   /// Throws Error without git, or if `folder` is in no repository.
   explicit GitCommits(const std::filesystem::path& folder);
 
+  /// Of the user's working tree.
+  const std::filesystem::path& top() const { return top_; }
+
   /// "A..B" or "A" (A..HEAD): the merge base, then the commits after it up to B, oldest first (of merges: the
   /// first parent). Throws Error for unknown commits, no merge base, or no commit after it.
   std::vector<GitCommit> range(const std::string& text) const;
+
+  /// Of the commit `name` and HEAD. Throws like range().
+  GitCommit merge_base(const std::string& name) const;
 
   /// Changes of tracked files, as a commit without reference; nothing if there are none.
   std::optional<GitCommit> uncommitted() const;
 
   struct Tree {
     std::filesystem::path folder;  ///< where the caller's folder is in it
+    std::filesystem::path top;
     std::string failure;           ///< of the build; empty if built
   };
   /// Checks the commit out, with submodules, and runs the shell line `build` there, unless an earlier call
@@ -48,6 +55,7 @@ class GitCommits {
   std::filesystem::path kept_in_;  ///< one folder per commit and build line
 
   GitCommit commit_of(const std::string& name) const;
+  GitCommit common_commit(const GitCommit& a, const GitCommit& b) const;
   void check_out(const GitCommit& commit, const std::filesystem::path& tree) const;
   void check_out_submodules(const std::filesystem::path& tree) const;
   void remove_old_trees() const;
