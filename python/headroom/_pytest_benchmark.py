@@ -18,7 +18,7 @@ _FOLLOWED = frozenset(f"--benchmark-{name}" for name in ("skip", "disable", "ena
 _EQUIVALENTS = {
     "json": "--headroom-json FILE writes the records", "autosave": "the history keeps every run (headroom history)",
     "save": "the history keeps every run (headroom history)", "save-data": "every record has all samples",
-    "compare": "--headroom-baseline @last --headroom-gate 3% compares with the last run",
+    "compare": "--headroom-baseline=@last --headroom-gate 3% compares with the last run",
     "compare-fail": "--headroom-gate 3% fails tests that became slower", "max-time": "--headroom-max-time 1s",
     "warmup": "warm-up is detected; no option needed", "min-rounds": "--headroom-precision 1% decides on the number of samples",
     "min-time": "--headroom-precision 1% decides on the number of samples", "histogram": "headroom report @last writes a page",

@@ -19,13 +19,14 @@ _CONFIRMATIONS, _PAUSE_S = 5, 1.0
 class Gate:
     """Compares a run with the baseline. Registered as a plugin, to see deselected, skipped and failed tests.
 
-    names: of collected tests. nodes: {(case, backend): test}. fail: fails a test. again: reruns tests and yields the file of their records.
+    baseline: its name. names: of collected tests. nodes: {(case, backend): test}. fail: fails a test. again: reruns tests and yields the
+    baseline and the file of their records.
     """
 
     def __init__(self, config: pytest.Config, fail: Callable[[str, str], None],
-                 again: Callable[[Sequence[pytest.Item]], ContextManager[str]]) -> None:
+                 again: Callable[[Sequence[pytest.Item]], ContextManager[tuple[str, str]]]) -> None:
         self._config, self._fail, self._again = config, fail, again
-        self._baseline = str(config.getoption("headroom_baseline"))
+        self.baseline = str(config.getoption("headroom_baseline"))
         self.names: dict[str, Name] = {}
         self.nodes: dict[tuple[str, str], str] = {}
         self._deselected: list[pytest.Item] = []
@@ -41,13 +42,13 @@ class Gate:
         elif report.failed:
             self._failed.add(report.nodeid)
 
-    def judge(self, session: pytest.Session, file: str, has_records: bool) -> list[str]:
-        """Fails tests of `file`. Returns remarks on undecided cases."""
+    def judge(self, session: pytest.Session, files: tuple[str, str], has_records: bool) -> list[str]:
+        """Fails tests of the second file, against the first. Returns remarks on undecided cases."""
         if not has_records:
-            self._fail("headroom gate", f"nothing was measured to compare with {self._baseline}")
+            self._fail("headroom gate", f"nothing was measured to compare with {self.baseline}")
             return []
         try:
-            diff_result = self._diff(file)
+            diff_result = self._diff(files)
             compared = diff_result["comparisons"]
             doubted = self._confirm(session, {self._node(one) for one in compared if one["verdict"] == "regression"})
         except CommandFailed as error:
@@ -59,20 +60,26 @@ class Gate:
             if one["verdict"] == "regression" and node in doubted:
                 remarks.append(f"{node}: looked slower, {doubted[node]}")
             elif one["verdict"] == "regression":
-                self._fail(node, _sentence(one, self._baseline))
+                self._fail(node, _sentence(one, self.baseline))
         inconclusive: list[str] = [one["reason"] for one in compared if one["verdict"] == "inconclusive"]
         if inconclusive:
             reasons = dict.fromkeys(reason for reason in inconclusive if reason)
             remarks.append(f"gate: {len(inconclusive)} of {len(compared)} cases are inconclusive: {'; '.join(reasons)}")
         return remarks
 
-    def _diff(self, file: str, *more: str) -> Mapping[str, Any]:
-        """Compares the baseline with `file`."""
-        option = self._config.getoption
-        spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
-        diff_result: Mapping[str, Any] = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more, self._baseline,
-                                               file], accepted=(0, _FAILED, _INCONCLUSIVE))
+    def table(self, files: tuple[str, str]) -> str:
+        """Returns the comparison as text."""
+        return str(self._run_diff(files, is_json=False))
+
+    def _diff(self, files: tuple[str, str], *more: str) -> Mapping[str, Any]:
+        diff_result: Mapping[str, Any] = self._run_diff(files, "--json", "-", *more)
         return diff_result
+
+    def _run_diff(self, files: tuple[str, str], *more: str, is_json: bool = True) -> Any:
+        option = self._config.getoption
+        gate = ["--gate", option("headroom_gate")] if option("headroom_gate") else []
+        spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
+        return run_command(["diff", *gate, *spread, *more, *files], accepted=(0, _FAILED, _INCONCLUSIVE), is_json=is_json)
 
     def _judge_missing(self, session: pytest.Session, missing: Iterable[tuple[str, str]]) -> list[str]:
         """Fails for cases that this run lacks, unless deselected (-k, -m, paths)."""
@@ -87,19 +94,19 @@ class Gate:
                 if any(case == one or case.startswith(f"{one} ") for one in deselected) or not self._is_selected(case):
                     unasked += 1
                 else:
-                    self._fail(case if backend == "python" else f"{case} {backend}", f"is in {self._baseline}, but not in this "
+                    self._fail(case if backend == "python" else f"{case} {backend}", f"is in {self.baseline}, but not in this "
                                "run: it was removed, renamed or not collected")
             elif nodeid not in selected:
                 unasked += 1
             elif nodeid in self._failed:
                 continue  # reported by its own failure
             elif nodeid in self._skipped:
-                self._fail(nodeid, f"is in {self._baseline}, but was skipped in this run: {self._skipped[nodeid]}")
+                self._fail(nodeid, f"is in {self.baseline}, but was skipped in this run: {self._skipped[nodeid]}")
             elif is_cut:
                 unreached += 1
             else:
-                self._fail(nodeid, f"is in {self._baseline}, but was not measured in this run: the test measures nothing any more")
-        return [f"gate: {count} cases of {self._baseline} were not {why}, so not compared"
+                self._fail(nodeid, f"is in {self.baseline}, but was not measured in this run: the test measures nothing any more")
+        return [f"gate: {count} cases of {self.baseline} were not {why}, so not compared"
                 for count, why in ((unasked, "selected"), (unreached, "reached")) if count]
 
     def _is_selected(self, case: str) -> bool:
@@ -132,8 +139,8 @@ class Gate:
                 break
             time.sleep(_PAUSE_S * attempt)
             groups = {group_of(item) for item in session.items if item.nodeid in left} - {None}
-            with self._again([item for item in session.items if item.nodeid in left or group_of(item) in groups]) as file:
-                again, calls = (self._diff(file, *more)["comparisons"] for more in ((), ("--metric", "python")))
+            with self._again([item for item in session.items if item.nodeid in left or group_of(item) in groups]) as files:
+                again, calls = (self._diff(files, *more)["comparisons"] for more in ((), ("--metric", "python")))
             machine = {self._node(one): one["ratio"] for one in calls}
             for one in again:
                 node = self._node(one)

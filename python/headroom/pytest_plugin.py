@@ -26,6 +26,7 @@ from _pytest.unittest import UnitTestCase
 from . import _callables, _pytest_benchmark
 from ._program import CommandFailed, program, run_command
 from ._pytest_gate import Gate
+from ._pytest_git import Base
 from ._pytest_names import MARKS, Name, case_text, group_of, names
 from .experiments import Declarations
 from .state import State
@@ -33,7 +34,7 @@ from .timing import measure_here
 
 _LONGEST = "24h"
 _WITH_VALUE = ("--headroom-gate", "--headroom-baseline", "--headroom-run-spread", "--headroom-precision", "--headroom-max-time",
-               "--headroom-json")
+               "--headroom-json", "--headroom-git", "--headroom-git-build")
 
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
@@ -50,11 +51,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="fail tests that became slower by more than this: 3%%, or '3%%,p95 10%%' (docs/how-to/ci.md)")
     group.addoption("--headroom-baseline", metavar="RESULT",
                     help="baseline of the gate: a file, a folder of runs, @git:1a2b3c or @last")
+    group.addoption("--headroom-git", metavar="REF",
+                    help="compare with the merge base of REF and HEAD, in the same rounds; measures as --headroom does")
+    group.addoption("--headroom-git-build", metavar="COMMAND",
+                    help="shell line that builds the merge base, in a tree of its own; kept")
     group.addoption("--headroom-run-spread", metavar="SHARE",
                     help="run-to-run spread (default: from the baseline's runs and the history)")
     group.addoption("--headroom-precision", metavar="SHARE", help="goal for the half-width of the 95%% interval (default 1%%)")
-    group.addoption("--headroom-max-time", metavar="TIME", default="1s", help="maximum sampling time of a test or group (default 1s); "
-                    "from 5s on its maximum total time")
+    group.addoption("--headroom-max-time", metavar="TIME",
+                    help="maximum sampling time of a test or group (default 1s, 3s with --headroom-git); from 5s on its maximum total time")
     group.addoption("--headroom-quick", action="store_true", help="measure quickly: precision 5%%, at most 2 s per test")
     group.addoption("--headroom-json", metavar="FILE", help="write the records to FILE")
     group.addoption("--headroom-no-store", action="store_true", help="do not store this run in the history")
@@ -68,7 +73,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
     there = _pytest_benchmark.plugin(manager)
     if there is None:
         _pytest_benchmark.add_options(parser)
-    elif getattr(given, "headroom", False) and getattr(given, "headroom_benchmark", False):
+    elif (getattr(given, "headroom", False) or getattr(given, "headroom_git", None)) and getattr(given, "headroom_benchmark", False):
         manager.unregister(there)
     _pytest_benchmark.add_hooks(manager)
 
@@ -90,9 +95,10 @@ def pytest_cmdline_main(config: pytest.Config) -> Any:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "headroom(group=None, bytes=0, flops=0, dtype=''): measure together with the tests of "
                                        "its group; bytes and flops of a call, for its share of this machine's limit")
-    measuring = _Measuring(config)
-    config.pluginmanager.register(measuring, "headroom-measuring")
-    config.pluginmanager.register(measuring.gate, "headroom-gate")
+    if not config.pluginmanager.has_plugin("headroom-measuring"):  # _pytest_serve.Serving
+        measuring = _Measuring(config)
+        config.pluginmanager.register(measuring, "headroom-measuring")
+        config.pluginmanager.register(measuring.gate, "headroom-gate")
     if _pytest_benchmark.plugin(config.pluginmanager) is None:
         config.addinivalue_line("markers", "benchmark(group=None): as in pytest-benchmark")
         config.pluginmanager.register(_BenchmarkFixtures(), "headroom-benchmark-fixture")
@@ -130,7 +136,7 @@ class _BenchmarkFixtures:
                 item.add_marker(pytest.mark.skip(reason="not a benchmark (--benchmark-only)"))
 
 
-class _AmbientState:
+class AmbientState:
     """State that a `with` around a call may change: context variables, folder, event loop, modes of torch and numpy."""
 
     def __init__(self) -> None:
@@ -148,7 +154,7 @@ class _AmbientState:
         if hasattr(numpy, "geterr"):
             self._modes.append(numpy.geterr())
 
-    def equals(self, other: _AmbientState) -> bool:
+    def equals(self, other: AmbientState) -> bool:
         """Whether nothing has changed."""
         return (self._variables.keys() == other._variables.keys() and self._loop is other._loop and self._modes == other._modes
                 and all(value is other._variables[name] for name, value in self._variables.items()))
@@ -162,11 +168,11 @@ def _ends(definition: Any) -> bool:
     return inspect.isgeneratorfunction(inspect.unwrap(definition.func)) or bool(own)
 
 
-class _Case:
+class Case:
     """A call measured by a test, alone or in its group."""
 
     def __init__(self, fixture: Fixture, name: Name, body: Callable[[], Any], setup: Callable[[], Any] | None = None,
-                 rounds: _Rounds | None = None) -> None:
+                 rounds: Rounds | None = None) -> None:
         self.fixture, self.nodeid, self.name = fixture, fixture.fullname, name
         self.body, self.setup, self.rounds = body, setup, rounds
         self.failure = ""
@@ -181,7 +187,34 @@ class _Case:
             state.measure_call(self.body, setup=self.setup)
 
 
-class _Rounds:
+def _case_of(record: Mapping[str, Any]) -> tuple[str, str, Any]:
+    return record["model"]["name"], record["model"]["backend"], record["axes"]
+
+
+def declarations_of(cases: Sequence[Case]) -> Declarations:
+    """Returns the experiment that these calls of a test or group are."""
+    named, name = {case.name.backend: case for case in cases}, cases[0].name
+    declarations = Declarations()
+    declarations.add(lambda state: named[state.backend].run(state), name.experiment, {axis: [value] for axis, value in name.axes.items()},
+                     {"backends": list(named)})
+    return declarations
+
+
+def reason_not_grouped(case: Case, before: AmbientState | None) -> str:
+    """Returns why a test cannot wait for its group, or "". before: the state when the test began."""
+    if case.rounds is not None:
+        return "pedantic() sets the number of calls"
+    if isinstance(case.fixture.item.getparent(pytest.Class), UnitTestCase):
+        return "a unittest.TestCase ends with its test"
+    ending = [one for one in case.fixture.definitions() if _ends(one) and (one.scope == "function" or one.params)]
+    if ending:
+        return f"{', '.join(sorted(one.argname for one in ending))} (fixtures) would have ended"
+    if before is not None and not AmbientState().equals(before):
+        return "the call is within a `with`, or the test has set a mode, which would have ended"
+    return ""
+
+
+class Rounds:
     """The rounds of pedantic()."""
 
     def __init__(self, target: Callable[..., Any], prepare: Callable[[], tuple[Any, Any]], teardown: Callable[..., Any] | None,
@@ -303,7 +336,7 @@ class Fixture:
                 raise TypeError("pedantic: setup returned arguments, but args or kwargs were given, too: use only one")
             return given or (tuple(args), dict(kwargs or {}))
 
-        calls = _Rounds(target, prepare, teardown, rounds, warmup_rounds if self.enabled else 0, iterations)
+        calls = Rounds(target, prepare, teardown, rounds, warmup_rounds if self.enabled else 0, iterations)
         if self.enabled:
             self._take(target, calls)
         if not self.enabled or iterations > 1:
@@ -333,7 +366,7 @@ class Fixture:
             raise RuntimeError("the fixture measures one call per test: use another test, or headroom.compare")
         self._used = True
 
-    def _take(self, body: Callable[[], Any], rounds: _Rounds | None = None) -> None:
+    def _take(self, body: Callable[[], Any], rounds: Rounds | None = None) -> None:
         try:
             self._measuring.take(self, body, rounds)
         except BaseException:
@@ -347,24 +380,32 @@ class _Measuring:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         option = config.getoption
+        if option("headroom_git"):
+            config.option.headroom = True
         self.is_on = bool(option("headroom")) and not (option("benchmark_disable", False) and not option("benchmark_enable", False))
         self._names: dict[str, Name] = {}
         self._items: dict[str, pytest.Item] = {}
         self._members: dict[str, list[str]] = {}  # tests by group, in order
         self._left: dict[str, set[str]] = {}  # tests by group that have not run
-        self._waiting: dict[str, list[_Case]] = {}
+        self._waiting: dict[str, list[Case]] = {}
         self._apart: dict[str, list[str]] = {}  # tests measured outside of their group, by reason
-        self._before: _AmbientState | None = None  # of the running test
+        self._before: AmbientState | None = None  # of the running test
         self._records: list[dict[str, Any]] = []
-        self._told: list[tuple[dict[str, Any], _Case]] = []
+        self._told: list[tuple[dict[str, Any], Case]] = []
         self._environment: Mapping[str, Any] | None = None
         self._header: Mapping[str, Any] = {}
         self._verdicts: list[str] = []
         self.gate: Gate = Gate(config, self._fail, self._again)
+        self._base = Base(config, option("headroom_git"), option("headroom_git_build") or "") if option("headroom_git") else None
+        if option("headroom_git_build") and self._base is None:
+            raise pytest.UsageError("--headroom-git-build needs --headroom-git: the commit to build")
+        if self._base is not None and option("headroom_baseline"):
+            raise pytest.UsageError("--headroom-git and --headroom-baseline exclude each other: give one baseline")
         if not option("headroom") and (option("headroom_gate") or option("headroom_baseline")):
             raise pytest.UsageError("--headroom-gate needs --headroom: nothing is measured without it")
-        if bool(option("headroom_gate")) != bool(option("headroom_baseline")):
-            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:1a2b3c need each other: the margin and the baseline")
+        if bool(option("headroom_gate")) != bool(option("headroom_baseline")) and self._base is None:
+            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline=@git:1a2b3c need each other: the margin and the baseline; "
+                                    "or give --headroom-git main")
         if not self.is_on and option("headroom_gate"):
             raise pytest.UsageError("--headroom-gate and --benchmark-disable exclude each other: leave out one")
         if not self.is_on:
@@ -389,18 +430,26 @@ class _Measuring:
             if group is not None:
                 self._members.setdefault(group, []).append(item.nodeid)
         self._expect(item.nodeid for item in session.items)
+        measuring = [item for item in session.items if {"headroom", "benchmark"} & set(getattr(item, "fixturenames", ()))]
+        if self._base is not None and self.is_on and measuring and not session.testsfailed and not self._config.getoption("collectonly"):
+            self._base.prepare(self._config.rootpath / item.nodeid.partition("::")[0] for item in measuring)
+            self.gate.baseline = self._base.name
+
+    def pytest_unconfigure(self) -> None:
+        if self._base is not None:
+            self._base.close()
 
     def _expect(self, nodeids: Iterable[str]) -> None:
         """Starts groups again with these tests."""
         chosen = set(nodeids)
         self._left = {group: chosen & set(members) for group, members in self._members.items()}
 
-    def take(self, fixture: Fixture, body: Callable[[], Any], rounds: _Rounds | None) -> None:
+    def take(self, fixture: Fixture, body: Callable[[], Any], rounds: Rounds | None) -> None:
         """Measures the call, or keeps it for its group. Raises pytest's failure."""
         name = self._names.get(fixture.fullname) or Name(fixture.item)
-        case = _Case(fixture, name, body, None, rounds)
+        case = Case(fixture, name, body, None, rounds)
         group = group_of(fixture.item)
-        reason = self._reason_not_grouped(case) if group is not None and len(self._members.get(group, ())) > 1 else ""
+        reason = reason_not_grouped(case, self._before) if group is not None and len(self._members.get(group, ())) > 1 else ""
         if group is not None and not reason and len(self._members.get(group, ())) > 1:
             case.ends_with = tuple(node for node in fixture.item.listchain()[:-1] if not isinstance(node, pytest.Session)
                                    ) if any(map(_ends, fixture.definitions())) else ()
@@ -414,19 +463,6 @@ class _Measuring:
         if case.failure:
             pytest.fail(case.failure, pytrace=False)
 
-    def _reason_not_grouped(self, case: _Case) -> str:
-        """Returns why a test cannot wait for its group, or ""."""
-        if case.rounds is not None:
-            return "pedantic() sets the number of calls"
-        if isinstance(case.fixture.item.getparent(pytest.Class), UnitTestCase):
-            return "a unittest.TestCase ends with its test"
-        ending = [one for one in case.fixture.definitions() if _ends(one) and (one.scope == "function" or one.params)]
-        if ending:
-            return f"{', '.join(sorted(one.argname for one in ending))} (fixtures) would have ended"
-        if self._before is not None and not _AmbientState().equals(self._before):
-            return "the call is within a `with`, or the test has set a mode, which would have ended"
-        return ""
-
     def measure_early(self, fixture: Fixture) -> None:
         """Measures separate samples for a test that needs statistics early."""
         for waiting in self._waiting.values():
@@ -436,7 +472,7 @@ class _Measuring:
 
     @_wrapper
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
-        self._before = _AmbientState() if self.is_on else None
+        self._before = AmbientState() if self.is_on else None
         outcome = yield
         failure = self._end(item)
         if failure and outcome.excinfo is None:
@@ -476,21 +512,17 @@ class _Measuring:
                 self._fail(case.nodeid, case.failure)
         return own
 
-    def _measure(self, cases: Sequence[_Case], is_kept: bool = True) -> None:
+    def _measure(self, cases: Sequence[Case], is_kept: bool = True) -> None:
         if not cases:
             return
         option = self._config.getoption
         named = {case.name.backend: case for case in cases}
-        name = cases[0].name
-        declarations = Declarations()
-        declarations.add(lambda state: named[state.backend].run(state), name.experiment,
-                         {axis: [value] for axis, value in name.axes.items()}, {"backends": list(named)})
         options = ["--no-store"]
         rounds = cases[0].rounds
         if rounds is not None:
             options += ["--num-samples", str(rounds.rounds), "--processes", "1", "--min-time", "0", "--max-time", _LONGEST]
         else:
-            options += ["--max-time", option("headroom_max_time")]
+            options += ["--max-time", option("headroom_max_time") or ("1s" if self._base is None else "3s")]
             if option("headroom_precision"):
                 options += ["--precision", option("headroom_precision")]
             if option("headroom_quick"):
@@ -498,7 +530,10 @@ class _Measuring:
         if not any(case.fixture.work_of_call for case in cases):
             options.append("--no-limits")
         try:
-            measured, _ = measure_here(declarations, [*options, "--hot"])
+            base = self._base if is_kept else None
+            if base is not None and not base.offer({case.nodeid: case.name for case in cases}):
+                base = None
+            measured, _ = measure_here(declarations_of(cases), [*options, "--hot"], other=base)
         except CommandFailed as error:
             for case in cases:
                 case.failure = f"headroom: {error}"
@@ -506,9 +541,13 @@ class _Measuring:
         self._header = measured["headroom"]
         self._environment = self._environment or (measured["environments"] or [None])[0]
         for record in measured["records"]:
-            self._keep(dict(record), named[record["model"]["backend"]], is_kept)
+            case = named[record["model"]["backend"]]
+            if base is not None and record["runner"] == base.label:
+                base.keep(dict(record), case.nodeid)
+            else:
+                self._keep(dict(record), case, is_kept)
 
-    def _keep(self, record: dict[str, Any], case: _Case, is_kept: bool) -> None:
+    def _keep(self, record: dict[str, Any], case: Case, is_kept: bool) -> None:
         if "environment" in record:
             record["environment"] = 0
         if case.rounds is not None:
@@ -539,22 +578,34 @@ class _Measuring:
             self._finish(session)
 
     @contextlib.contextmanager
-    def _file(self) -> Generator[str, None, None]:
-        """Yields a temporary file of the records."""
+    def _file(self, records: Sequence[Mapping[str, Any]]) -> Generator[str, None, None]:
+        """Yields a temporary file of these records."""
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "pytest.json")
             with open(file, "w", encoding="utf-8") as out:
                 json.dump({"headroom": self._header, "environments": [self._environment] if self._environment else [],
-                           "records": self._records}, out)
+                           "records": records}, out)
             yield file
+
+    @contextlib.contextmanager
+    def _sides(self) -> Generator[tuple[str, str], None, None]:
+        """Yields the baseline and a temporary file of the records to compare with it."""
+        if self._base is None:
+            with self._file(self._records) as file:
+                yield str(self._config.getoption("headroom_baseline")), file
+            return
+        cases = [_case_of(record) for record in self._base.records]
+        with self._file(self._base.records) as baseline, self._file([one for one in self._records if _case_of(one) in cases]) as file:
+            yield baseline, file
 
     def _finish(self, session: pytest.Session) -> None:
         option = self._config.getoption
-        with self._file() as file:
+        with self._file(self._records) as file:
             if self._records and option("headroom_json"):
                 run_command(["show", file, "--json", option("headroom_json")], is_json=False)
             if option("headroom_gate"):
-                self._verdicts += self.gate.judge(session, file, bool(self._records))
+                with self._sides() as sides:
+                    self._verdicts += self.gate.judge(session, sides, bool(self._records if self._base is None else self._base.records))
             if self._records and not option("headroom_no_store"):
                 try:
                     run_command(["history", "import", file], is_json=False)
@@ -562,17 +613,20 @@ class _Measuring:
                     self._verdicts.append(f"not in the history: {error}")
 
     @contextlib.contextmanager
-    def _again(self, items: Sequence[pytest.Item]) -> Generator[str, None, None]:
-        """Reruns tests; yields the file of their records."""
+    def _again(self, items: Sequence[pytest.Item]) -> Generator[tuple[str, str], None, None]:
+        """Reruns tests; yields the baseline and the file of their records."""
         kept, self._records = self._records, []
+        of_base = self._base.begin_again() if self._base is not None else []
         self._expect(item.nodeid for item in items)
         try:
             for item, following in zip(items, [*items[1:], None]):
                 runner.runtestprotocol(item, log=False, nextitem=following)
-            with self._file() as file:
-                yield file
+            with self._sides() as sides:
+                yield sides
         finally:
             self._records = kept
+            if self._base is not None:
+                self._base.records = of_base
 
     def _fail(self, nodeid: str, sentence: str) -> None:
         """Reports a failure of a test that has ended."""
@@ -582,14 +636,17 @@ class _Measuring:
         self._config.hook.pytest_runtest_logreport(report=report)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        sentences = [*self._verdicts, *self._summary_lines()]
+        sentences = [*self._verdicts, *(self._base.summary() if self._base is not None else ()), *self._summary_lines()]
         if not self._records and not sentences:
             return
         terminalreporter.section("headroom")
         for sentence in sentences:
             terminalreporter.line(sentence)
         if self._records:
-            with self._file() as file:
+            if self._base is not None and self._base.records:
+                with self._sides() as sides:
+                    terminalreporter.write(self.gate.table(sides) + "\n")
+            with self._file(self._records) as file:
                 terminalreporter.write(run_command(["show", file], is_json=False))
 
     def _summary_lines(self) -> list[str]:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence
 
 from . import _callables, _core, _threads
 from ._program import environment, failure, program, run_options
@@ -169,16 +169,33 @@ def _measurement(name: str, records: Sequence[Mapping[str, Any]]) -> Measurement
         limit.get("fraction") if limit else None, "", _notes(latency))
 
 
+class Other(Protocol):
+    """Another process with the same cases."""
+    @property
+    def label(self) -> str:
+        """Its runner in records."""
+
+    def serve(self, connection: socket.socket) -> None:
+        """Gives it its end of the conversation."""
+
+
 class _Program:
     """A `headroom run` that samples this process; a thread reads its output."""
 
-    def __init__(self, options: Sequence[str]) -> None:
+    def __init__(self, options: Sequence[str], other: Other | None = None) -> None:
         ours, theirs = socket.socketpair()
-        with ours, theirs:
+        others, far = socket.socketpair()
+        with ours, theirs, others, far:
+            sockets, passed = ["--runner-socket", str(theirs.fileno())], [theirs.fileno()]
+            if other is not None:
+                sockets = ["--runner-socket", f"{far.fileno()}={other.label}", "--runner-socket", f"{theirs.fileno()}=python",
+                           "--all-backends"]
+                passed.append(far.fileno())
             self._process = subprocess.Popen(  # pylint: disable=consider-using-with
-                [program(), "run", "--runner-socket", str(theirs.fileno()), "--json", "-", *options], stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=environment(),
-                start_new_session=True)
+                [program(), "run", *sockets, "--json", "-", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                stdin=subprocess.DEVNULL, pass_fds=passed, env=environment(), start_new_session=True)
+            if other is not None:
+                other.serve(others)
             self._waker = ours.dup()
             self.socket = ours.detach()
         self.was_interrupted = False
@@ -212,15 +229,16 @@ class _Program:
         return self._process.returncode
 
 
-def measure_here(declarations: Declarations, options: Sequence[str], name: str = "python") -> tuple[Mapping[str, Any], str]:
-    """Measures on this thread. Returns the file of records and the tables as text.
+def measure_here(declarations: Declarations, options: Sequence[str], name: str = "python",
+                 other: Other | None = None) -> tuple[Mapping[str, Any], str]:
+    """Measures on this thread, against `other`. Returns the file of records and the tables as text.
 
     The default of --threads is torch's setting. Ctrl-C keeps finished measurements. Raises CommandFailed if nothing could be measured.
     """
     threads = _threads.torch_threads()
     if threads is not None and "--threads" not in options:
         options = [*options, "--threads", str(threads)]
-    running = _Program(options)
+    running = _Program(options, other)
     try:
         with _threads.torch_threads_kept():
             _core.serve_here(declarations.registry, name, running.socket, running.interrupt)

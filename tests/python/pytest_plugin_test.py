@@ -60,21 +60,6 @@ HABITS = """
         pass
 """
 
-# headroom whose `diff` ignores noise of other programs and the hypervisor.
-QUIET_DIFF = """#!{python}
-import json, os, sys
-for path in sys.argv[2:] if sys.argv[1] == "diff" else ():
-    if os.path.isfile(path):
-        whole = json.load(open(path))
-        for record in whole["records"]:
-            record.pop("busy_cpus", None)
-            record["notes"], record["note_values"] = [], []
-            for process in record.get("samples", ()):
-                process.pop("noise", None)
-        json.dump(whole, open(path, "w"))
-os.execv("{program}", ["headroom", *sys.argv[1:]])
-"""
-
 
 class Plugin(ScratchTest):
     def pytest(self, *arguments, cache=False, **environment):
@@ -131,8 +116,7 @@ class Plugin(ScratchTest):
 
     def test_the_gate(self):
         self.write("test_it.py", "import os, time\ndef test_nap(headroom):\n    headroom(time.sleep, float(os.environ['NAP']))\n")
-        quiet = self.write("quiet_headroom", QUIET_DIFF.format(python=sys.executable, program=HEADROOM))
-        quiet.chmod(0o755)
+        quiet = self.quiet_headroom()
         gate = ("--headroom-gate", "20%", "--headroom-run-spread", "2%", "--headroom-baseline", "base.json")
         # Twenty times as long is slower on any machine.
         for nap, program, more, code in (("0.002", HEADROOM, ("--headroom-json", "base.json"), 0), ("0.002", HEADROOM, gate, 0),
