@@ -125,6 +125,7 @@ def contents(prefix, version, tag, newest, loaded, root):
     yield f"{info}/METADATA", "\n".join((
         "Metadata-Version: 2.1", "Name: headroom", f"Version: {version}", "License: Apache-2.0",
         "Summary: How fast tensor programs are, and how fast this machine could run them", "Requires-Python: >=3.9",
+        "Provides-Extra: cuda", f'Requires-Dist: headroom-cuda=={version}; extra == "cuda"',
         "Description-Content-Type: text/markdown", "", (ROOT / "README.md").read_text())).encode(), False
     yield f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: headroom\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False
 
