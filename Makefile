@@ -25,7 +25,7 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels docs mutate soak clean install format lint
+.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels docs mutate soak clean install format lint wheel-cuda
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
@@ -80,6 +80,11 @@ wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner
 wheels: ## Build wheels for every Linux with glibc 2.27 or newer, x86-64 and AArch64, in build/wheels (needs PyPI)
 	@tools/setup.sh build library python wheels
 	@JOBS="$(JOBS)" PYTHON="$(PYTHON)" tools/portable/wheels.sh
+
+wheel-cuda: ## Build the wheel headroom-cuda, in build/wheel-cuda: the runner of NVIDIA GPUs (skipped without nvcc)
+	@tools/setup.sh build library python
+	$(call configure,wheel-cuda) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
+	$(call build_tree,build/wheel-cuda) --target headroom_cuda_wheel
 
 docs: programs ## Render docs/ as a site with search and sample pages, in build/docs
 	@tools/setup.sh docs

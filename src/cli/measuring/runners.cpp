@@ -39,7 +39,7 @@ const std::vector<KnownRunner>& known_runners() {
       {"headroom-cuda",
        {"cuda", "cublas", "cublaslt"},
        "headroom-cuda",
-       "to build it: install the CUDA toolkit (12 or newer), then make build"},
+       "to get it: pip install 'headroom[cuda]', or install the CUDA toolkit (12 or newer), then make build"},
       {"headroom-torch-cuda",
        {"aten_cuda", "aten_cuda_out"},
        "headroom-cuda",
