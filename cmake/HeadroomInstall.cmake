@@ -44,6 +44,15 @@ if(HEADROOM_PROGRAMS)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT headroom)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/grafana ${PROJECT_SOURCE_DIR}/data/postgresql
     DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom COMPONENT headroom)
+  # What `headroom install torch` compiles, with HEADROOM_ONLY_TORCH.
+  set(sources ${CMAKE_INSTALL_DATADIR}/headroom/source)
+  install(FILES CMakeLists.txt LICENSE DESTINATION ${sources} COMPONENT headroom)
+  install(DIRECTORY cmake DESTINATION ${sources} COMPONENT headroom)
+  install(FILES data/targets.toml data/dispatch_pytorch.toml DESTINATION ${sources}/data COMPONENT headroom)
+  foreach(folder headroom headroom_cuda_device headroom_nvml headroom_torch headroom_trace)
+    install(DIRECTORY src/${folder} DESTINATION ${sources}/src COMPONENT headroom
+      REGEX "/headroom/(command|console|environment|history|results|schedule)$|/headroom_trace/program$" EXCLUDE)
+  endforeach()
 endif()
 
 # Dependencies of the static libraries that have no CMake package.

@@ -13,7 +13,7 @@ import sys
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 COMMANDS = ("run", "time", "cache", "ddp", "ddp --collectives", "dispatch", "machine", "ab", "bisect", "diff", "show", "trace", "trace diff",
             "trace merge", "trace convert", "history", "history export", "history gate", "history import", "history prune",
-            "history verify", "history repair", "history views", "report", "serve", "roofline", "completion")
+            "history verify", "history repair", "history views", "report", "serve", "roofline", "install", "completion")
 HEAD = """# Commands
 
 Every command with its options, as `headroom COMMAND --help` prints them; `headroom trace ANALYSIS --help` adds the options of an

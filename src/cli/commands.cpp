@@ -26,7 +26,8 @@ namespace headroom::cli {
 OptionTable ab_options(Arguments&), bisect_options(Arguments&), cache_options(Arguments&),
     completion_options(Arguments&), ddp_options(Arguments&), diff_options(Arguments&),
     dispatch_options(Arguments&), history_options(Arguments&), machine_options(Arguments&),
-    roofline_options(Arguments&), show_options(Arguments&), time_options(Arguments&);
+    install_options(Arguments&), roofline_options(Arguments&), show_options(Arguments&),
+    time_options(Arguments&);
 std::vector<CommandWord> completion_words(), ddp_words(), history_words();
 ExitCode print_merge_base(const Arguments&);
 
@@ -48,8 +49,9 @@ constexpr Command kCommands[] = {
     {"report", "write results as a page for a browser", nullptr, nullptr, "headroom-pages"},
     {"serve", "serve the history and running measurements to a browser", nullptr, nullptr, "headroom-pages"},
     {"roofline", "plot the cases of a run under this machine's roofs", roofline_options},
-    {"completion", "print the completion script for bash, zsh or fish", completion_options, completion_words,
-     nullptr, "set up"},
+    {"install", "build headroom-torch for the torch of this Python", install_options, nullptr, nullptr,
+     "set up"},
+    {"completion", "print the completion script for bash, zsh or fish", completion_options, completion_words},
 };
 
 /// First words that mean others.
@@ -126,7 +128,7 @@ std::string answer_for_file(const std::string& word) {
 void print_help(std::FILE* out) {
   std::fputs(
       "headroom: how fast is it, how fast could it be here, did it get slower?\n"
-      "usage: headroom COMMAND [OPTIONS]      start here: headroom run gemv --quick\n\n",
+      "usage: headroom COMMAND [OPTIONS|--help]  start here: headroom run gemv --quick\n\n",
       out);
   for (const Command& command : commands())
     std::fprintf(out, "%-8s %-11s %s\n", command.purpose, command.name, command.summary);
@@ -134,8 +136,7 @@ void print_help(std::FILE* out) {
       "\n"
       "headroom ab 'sort a.txt' 'sort -n a.txt'   which is faster?\n"
       "headroom trace trace.json.gz               why is my GPU idle?\n"
-      "headroom ab --gate 3% --git main ./bench   is this branch slower? exit 1 if so\n"
-      "headroom COMMAND --help has options and examples; headroom --version\n",
+      "headroom ab --gate 3% --git main ./bench   is this branch slower? exit 1 if so\n",
       out);
 }
 

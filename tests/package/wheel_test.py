@@ -104,6 +104,18 @@ class WheelTest(unittest.TestCase):
         left = [path for path in other.rglob("*") if path not in before and path.is_file() and "__pycache__" not in path.parts]
         self.assertEqual(left, [])
 
+    def test_the_sources_of_headroom_torch_are_whole(self):
+        source = self.venv / "share/headroom/source"
+        files = [path for path in (source / "src").rglob("*") if path.suffix in (".h", ".cpp", ".cu", ".in")]
+        self.assertGreater(len(files), 300)
+        includes = {name for path in files for name in re.findall(r'^#include "(headroom\w*/.+)"', path.read_text(), re.MULTILINE)}
+        self.assertEqual([name for name in includes if not (source / "src" / name).exists()], [])
+        if not list(pathlib.Path("/usr/lib").glob("*/cmake/Torch/TorchConfig.cmake")):
+            self.skipTest("no libtorch-dev to configure with")
+        commands = self.call_installed("headroom", "install", "torch", "--torch", "system", "-D", "HEADROOM_CUDA=OFF", "--dry-run")
+        self.assert_says(commands, str(source))
+        self.assert_says(call("/bin/sh", "-c", commands.stdout.splitlines()[0]), "headroom-torch: libtorch")
+
     def test_a_prefix_without_programs_is_refused(self):
         refused = call(sys.executable, ROOT / "tools/make_wheel.py", WORK / "nothing", WORK, "1.0")
         self.assertEqual(refused.returncode, 2)

@@ -85,8 +85,8 @@ void resolve_rank_programs(RankStart& start, const std::string& command) {
   start.runners = {find_program_of_ours("headroom-torch-rank")};
   if (!start.runners.front().empty()) return;
   throw Error(command +
-              " needs headroom-torch-rank, not found next to this program or in PATH; to build it: apt-get "
-              "install libtorch-dev, then make build");
+              " needs headroom-torch-rank, not found next to this program or in PATH; to build it: headroom "
+              "install torch, or apt-get install libtorch-dev, then make build");
 }
 
 RankGroup start_ranks(const RankStart& start, const std::string& runner,

@@ -35,7 +35,7 @@ const std::vector<KnownRunner>& known_runners() {
       {"headroom-torch",
        {"aten", "aten_out"},
        "headroom-native",
-       "to build it: apt-get install libtorch-dev, then make build"},
+       "to build it: headroom install torch, or apt-get install libtorch-dev, then make build"},
       {"headroom-cuda",
        {"cuda", "cublas", "cublaslt"},
        "headroom-cuda",
@@ -43,7 +43,8 @@ const std::vector<KnownRunner>& known_runners() {
       {"headroom-torch-cuda",
        {"aten_cuda", "aten_cuda_out"},
        "headroom-cuda",
-       "to build it: install libtorch with CUDA and nvcc of the same version (docs/how-to/torch.md)"},
+       "to build it: install libtorch with CUDA and nvcc of the same version, then headroom install torch "
+       "(docs/how-to/torch.md)"},
   };
   return runners;
 }
