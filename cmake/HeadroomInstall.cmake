@@ -8,7 +8,8 @@ function(headroom_install_libraries export)
   install(TARGETS ${ARGN} EXPORT ${export}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT headroom NAMELINK_COMPONENT dev
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})  # CMake before 3.23 knows no file sets
   install(EXPORT ${export} NAMESPACE headroom:: DESTINATION ${HEADROOM_PACKAGE_DIR} COMPONENT dev)
 endfunction()
 # A separate export, so that runners can be linked without the engine's dependencies.

@@ -25,6 +25,18 @@ foreach(file IN LISTS package_files)
   endforeach()
 endforeach()
 
+# ... with include folders also for CMake before 3.23, which skips file sets ...
+foreach(export headroomRunnerTargets headroomTargets)
+  file(READ "${prefix}/${LIBDIR}/cmake/headroom/${export}.cmake" text)
+  string(REGEX MATCHALL "add_library\\(headroom::[a-z_]+ STATIC" libraries "${text}")
+  string(REGEX MATCHALL "INTERFACE_INCLUDE_DIRECTORIES \"[^\"]*/include" folders "${text}")
+  list(LENGTH libraries wanted)
+  list(LENGTH folders count)
+  if(wanted EQUAL 0 OR count LESS wanted)
+    message(FATAL_ERROR "${export}.cmake: ${count} of ${wanted} libraries have an include folder")
+  endif()
+endforeach()
+
 # ... and of the install prefix.
 file(RENAME "${prefix}" "${WORK}/moved")
 set(prefix "${WORK}/moved")
