@@ -22,6 +22,8 @@ set(HEADROOM_WARNINGS
   # False overlapping copies in string concatenations (GCC bug 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   "$<$<AND:$<BOOL:${HEADROOM_PRECOMPILE}>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow;-Wno-array-bounds>"
+  # False for functions that return a part of their first argument (GCC 13 and newer).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>
   # GCC 12 has false positives for aggregate members.
   "$<$<BOOL:${HEADROOM_WERROR}>:-Werror;-Wno-error=maybe-uninitialized>")
 add_library(headroom_warnings INTERFACE)
@@ -38,6 +40,7 @@ set(HEADROOM_LIBRARY_HEADERS
   <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <set> <span> <string>
   <string_view> <utility> <variant> <vector> <fmt/format.h>)
 
+set(CMAKE_PCH_WARN_INVALID OFF)  # a refused one is included as text
 # headroom_precompile(TARGET): uses one precompiled header; headroom_torch and unit tests have others.
 function(headroom_precompile target)
   if(NOT HEADROOM_PRECOMPILE)
@@ -49,6 +52,10 @@ function(headroom_precompile target)
     target_compile_features(headroom_precompiled PRIVATE cxx_std_20)
     target_link_libraries(headroom_precompiled PRIVATE headroom_warnings headroom_fmt Threads::Threads)
     target_precompile_headers(headroom_precompiled PRIVATE ${HEADROOM_LIBRARY_HEADERS})
+    # GCC 13 and newer refuse headers precompiled at -O2 or above in a module below it, as most are, and the reverse.
+    # GCC 12 takes both, and crashes on the reverse.
+    target_compile_options(headroom_precompiled PRIVATE
+      $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-O1>)
   endif()
   target_precompile_headers(${target} REUSE_FROM headroom_precompiled)
 endfunction()

@@ -166,7 +166,8 @@ std::unique_ptr<Functions> load() {
   } catch (const Error& error) {
     throw Error(
         fmt::format("headroom serve needs {}, which was not found ({}); install it (Debian: "
-                    "libmicrohttpd12), or write pages with headroom history --site",
+                    "libmicrohttpd12, from 13 on libmicrohttpd12t64), or write pages with headroom "
+                    "history --site",
                     kLibrary, error.what()));
   }
 }
