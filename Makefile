@@ -25,7 +25,7 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels docs mutate soak clean install format lint wheel-cuda
+.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels docs mutate soak clean install format lint wheel-cuda uninstall
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
@@ -93,6 +93,9 @@ docs: programs ## Render docs/ as a site with search and sample pages, in build/
 
 install: build ## Install under PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall: ## Remove what `make install` installed; with its DESTDIR
+	@tools/uninstall.sh $(BUILD)/install_manifest.txt
 
 format: ## Reformat the C++ sources with clang-format
 	@tools/setup.sh --check develop
