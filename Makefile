@@ -25,7 +25,7 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels docs mutate soak clean install format lint wheel-cuda uninstall
+.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels wheel-cuda docs mutate soak clean install uninstall format lint
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 

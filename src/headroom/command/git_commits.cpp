@@ -98,14 +98,15 @@ GitCommits::GitCommits(const fs::path& folder) {
   const auto top = ask_git(folder, {"rev-parse", "--show-toplevel"});
   if (!top || top->empty()) throw Error("git: this folder is in no git repository with a working tree");
   top_ = *top;
-  common_ = require_git(folder, {"rev-parse", "--path-format=absolute", "--git-common-dir"});
+  common_ = fs::canonical(top_ / require_git(top_, {"rev-parse", "--git-common-dir"}));
   prefix_ = require_git(folder, {"rev-parse", "--show-prefix"});
   kept_in_ = user_cache_folder() / "commits" / key_of(common_.string());
 }
 
 GitCommit GitCommits::commit_of(const std::string& name) const {
-  const auto log =
-      ask_git(top_, {"log", "-1", "--format=%H%x09%s", "--end-of-options", name + "^{commit}", "--"});
+  std::optional<std::string> log;
+  if (!name.starts_with('-'))
+    log = ask_git(top_, {"log", "-1", "--format=%H%x09%s", name + "^{commit}", "--"});
   const std::vector<GitCommit> found = commits_of(log.value_or(""));
   if (found.empty()) {
     throw Error(fmt::format("git: no commit {}{}", quote(name), shallow_clause(top_)));
