@@ -7,7 +7,8 @@
 # Only GitHub is not there: ci_steps.py checks out and keeps artifacts, and `gh` answers from a file.
 # Exit codes: 0 success; 1 failure; 77 cannot be tried here.
 set -euo pipefail
-. "$(dirname "${BASH_SOURCE[0]}")/debian_root.sh"
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+. "$source/tools/debian_root.sh"
 compgen -G "$source/build/deb/headroom_*.deb" >/dev/null || make -C "$source" deb HEADROOM_TORCH=OFF
 make_root "$1"
 

@@ -5,6 +5,7 @@
 #   wheels.sh [x86_64] [aarch64]       default: both
 #
 # The C library's stubs and auditwheel come from PyPI, aarch64's compiler and libraries from Debian. JOBS: jobs of the build.
+# Exit code 77: PyPI cannot be reached.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$source"
@@ -13,7 +14,7 @@ venv=build/wheels/venv
 declare -A debian=([x86_64]=amd64 [aarch64]=arm64)
 if [[ ! -x $venv/bin/auditwheel ]]; then
   "${PYTHON:-python3}" -m venv "$venv"
-  "$venv/bin/pip" install --quiet ziglang==0.15.2 auditwheel==6.4.2
+  "$venv/bin/pip" install --quiet ziglang==0.15.2 auditwheel==6.4.2 || { echo "skipped: ziglang and auditwheel are not to be had from PyPI"; exit 77; }
 fi
 (($#)) || set -- x86_64 aarch64
 for machine; do
