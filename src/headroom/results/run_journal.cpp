@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -164,9 +165,8 @@ std::vector<Record> UnfinishedRun::records() const {
 }
 
 std::string UnfinishedRun::sentence() const {
-  std::string text = fmt::format(
-      "`{}` of {:%Y-%m-%d %H:%M} did not end: ", join(environment.command, " "),
-      fmt::localtime(std::chrono::system_clock::time_point(std::chrono::seconds(environment.timestamp))));
+  std::string text = fmt::format("`{}` of {:%Y-%m-%d %H:%M} did not end: ", join(environment.command, " "),
+                                 fmt::localtime(static_cast<std::time_t>(environment.timestamp)));
   text += counted(finished.size(), "group") + " finished";
   if (!at_work.empty()) text += fmt::format(", and {} rounds of the next", most_samples(at_work));
   if (damaged > 0) text += fmt::format("; {} bytes at its end are damaged", damaged);
