@@ -19,6 +19,12 @@ CTEST_ARGS ?=
 without_ci = $(if $(filter -L% --label%,$(CTEST_ARGS)),,-LE '^ci$$')
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
+# `make deb SUITE=trixie`: in a new Debian of that name; empty: on this system
+SUITE ?=
+# Of reproducible packages: the commit's; a source archive's files have it.
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
+deb wheel: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
+
 SOURCES = $(shell find src tests examples bench -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null | sort)
 # $(call configure,PRESET), $(call build_tree,FOLDER): what they cannot do they say last, with what to do.
 configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
@@ -66,11 +72,17 @@ soak: setup ## Build with the long tests and the fuzz targets and run only those
 	@tools/setup.sh fuzz
 	@PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/soak.sh $(CTEST_ARGS)
 
-deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroom-torch)
+ifneq ($(SUITE),)
+deb:
+	@tools/with_reason.sh build tools/debs_in_root.sh $(SUITE) build/deb-$(SUITE) HEADROOM_TORCH=$(HEADROOM_TORCH) JOBS=$(JOBS)
+else
+deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroom-torch; SUITE=trixie: in a new Debian 13)
 	@tools/setup.sh build library python deb $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
-	$(call configure,deb) -DHEADROOM_TORCH=$(HEADROOM_TORCH)
+	@rm -f build/deb/*.deb
+	$(call configure,deb) -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
 	$(call build_tree,build/deb)
 	@tools/with_reason.sh build/deb cpack --config build/deb/CPackConfig.cmake -B build/deb
+endif
 
 wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner of the CPU
 	@tools/setup.sh build library python

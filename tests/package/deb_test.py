@@ -3,13 +3,17 @@
 
     deb_test.py BUILD_FOLDER WORK_FOLDER        exit code 77: no dpkg-deb or no dpkg-shlibdeps here
 """
+import os
 import pathlib
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import unittest
 
 BUILD, WORK = map(pathlib.Path, sys.argv[1:3])
+os.environ["SOURCE_DATE_EPOCH"] = "1767225600"
 
 
 def output_of(*command):
@@ -24,15 +28,31 @@ class DebTest(unittest.TestCase):
     def setUpClass(cls):
         shutil.rmtree(WORK, ignore_errors=True)
         WORK.mkdir(parents=True)
+        cls.packages = cls.pack(WORK / "first")
+
+    @staticmethod
+    def pack(folder):
         # Fast compression; the contents are the same.
-        output_of("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", WORK, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
-        cls.packages = {path.name.split("_")[0]: path for path in WORK.glob("*.deb")}
+        output_of("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", folder, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
+        return {path.name.split("_")[0]: path for path in folder.glob("*.deb")}
 
     def files_of(self, package):
         return [line.split()[-1] for line in output_of("dpkg-deb", "-c", self.packages[package]).splitlines()]
 
     def field(self, package, name):
         return output_of("dpkg-deb", "-f", self.packages[package], name).strip()
+
+    def test_the_same_build_gives_the_same_bytes(self):
+        again = self.pack(WORK / "second")
+        self.assertEqual(again.keys(), self.packages.keys())
+        for name, path in self.packages.items():
+            self.assertEqual(path.read_bytes(), again[name].read_bytes(), name)
+
+    def test_the_version_names_the_release(self):
+        system = platform.freedesktop_os_release()
+        suffix = f"deb{system['VERSION_ID']}u1" if system["ID"] == "debian" else system['ID'] + system['VERSION_ID']
+        for package in self.packages:
+            self.assertRegex(self.field(package, "Version"), rf"^[0-9.]+-1~{re.escape(suffix)}$")
 
     def test_the_program_and_its_data(self):
         files = self.files_of("headroom")
