@@ -21,9 +21,11 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 # `make deb SUITE=trixie`: in a new Debian of that name; empty: on this system
 SUITE ?=
+# Of the packages of `make dist`
+SUITES ?= bookworm trixie
 # Of reproducible packages: the commit's; a source archive's files have it.
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
-deb wheel: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
+deb wheel dist: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
 
 SOURCES = $(shell find src tests examples bench -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null | sort)
 # $(call configure,PRESET), $(call build_tree,FOLDER): what they cannot do they say last, with what to do.
@@ -31,7 +33,7 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels wheel-cuda docs mutate soak clean install uninstall format lint
+.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels wheel-cuda dist docs mutate soak clean install uninstall format lint
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
@@ -78,10 +80,11 @@ deb:
 else
 deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroom-torch; SUITE=trixie: in a new Debian 13)
 	@tools/setup.sh build library python deb $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
-	@rm -f build/deb/*.deb
+	@rm -f build/deb/*.deb build/deb/*.cdx.json
 	$(call configure,deb) -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
 	$(call build_tree,build/deb)
 	@tools/with_reason.sh build/deb cpack --config build/deb/CPackConfig.cmake -B build/deb
+	@$(PYTHON) tools/make_sbom.py build/deb/headroom_*.deb
 endif
 
 wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner of the CPU
@@ -97,6 +100,9 @@ wheel-cuda: ## Build the wheel headroom-cuda, in build/wheel-cuda: the runner of
 	@tools/setup.sh build library python
 	$(call configure,wheel-cuda) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
 	$(call build_tree,build/wheel-cuda) --target headroom_cuda_wheel
+
+dist: ## All of a release, in build/dist: source archive, wheel, Debian packages for SUITES, SBOMs, checksums
+	@$(PYTHON) tools/make_dist.py $(addprefix --suite=,$(SUITES))
 
 docs: programs ## Render docs/ as a site with search and sample pages, in build/docs
 	@tools/setup.sh docs
