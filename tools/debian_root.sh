@@ -28,7 +28,8 @@ remove_root() {
 apt_proxy=$(apt-config dump --format '%v' Acquire::http::Proxy 2>/dev/null || true)
 
 # make_root SUITE ROOT: SUITE is bookworm, trixie, noble ...; ends the script with 77 if it cannot be made here.
-# DEBIAN_MIRROR: default that of apt here. BARE_ROOT: a root to copy instead.
+# DEBIAN_MIRROR: default that of apt here. DEBIAN_ARCHITECTURE: another machine's, under qemu-user-static. BARE_ROOT: a root to
+# copy instead.
 make_root() {
   local suite=$1 root=$2 components=main script= mirror
   ((EUID == 0)) || skip "a new Debian needs root"
@@ -43,7 +44,7 @@ make_root() {
     mirror=${mirror:-http://deb.debian.org/debian}
     case $mirror in *ubuntu*) components=main,universe ;; esac
     [[ -e /usr/share/debootstrap/scripts/$suite ]] || script=gutsy
-    if ! apart env ${apt_proxy:+"http_proxy=$apt_proxy"} debootstrap --variant=minbase --components="$components" "$suite" "$root" "$mirror" $script >"$root.log" 2>&1; then
+    if ! apart env ${apt_proxy:+"http_proxy=$apt_proxy"} debootstrap --variant=minbase ${DEBIAN_ARCHITECTURE:+"--arch=$DEBIAN_ARCHITECTURE"} --components="$components" "$suite" "$root" "$mirror" $script >"$root.log" 2>&1; then
       tail -n 3 "$root.log"
       skip "debootstrap cannot fetch $suite from $mirror"
     fi
@@ -58,4 +59,15 @@ in_root() {
   apart bash -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && exec chroot "$0" env -i "$@"' "$root" \
     ${apt_proxy:+"http_proxy=$apt_proxy"} HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+# try_in_root ROOT [NAME=VALUE]... COMMAND [ARGUMENT]...: shows the last lines (SHOWN, default 4), or all of a failure, which ends the script.
+try_in_root() {
+  echo "+ ${*:2}"
+  if ! in_root "$@" >"$1.output" 2>&1; then
+    cat "$1.output"
+    echo "failed: ${*:2}"
+    exit 1
+  fi
+  tail -n "${SHOWN:-4}" "$1.output"
 }

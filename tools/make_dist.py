@@ -108,11 +108,13 @@ class Release:
             self.skipped.append(f"{tool}: not in PATH ({package})")
 
     def make(self, folder):
-        for path in (self.root / "build/wheel").glob("*.whl"):
-            path.unlink()
-        self.step("wheel", "make", "wheel")
-        wheels = sorted((self.root / "build/wheel").glob("*.whl"))
-        self.step("SBOM of the wheel", sys.executable, "tools/make_sbom.py", *wheels)
+        wheels = []
+        for target, built in (("wheels", "build/wheels"), ("wheel-cuda", "build/wheel-cuda")):
+            for path in (self.root / built).glob("*.whl"):
+                path.unlink()
+            self.step(target, "make", target)
+            wheels += sorted((self.root / built).glob("*.whl"))
+        self.step("SBOM of the wheels", sys.executable, "tools/make_sbom.py", *wheels)
         packages = []
         for suite in self.suites:
             if self.step(f"Debian packages for {suite}", "make", "deb", f"SUITE={suite}"):

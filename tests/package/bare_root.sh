@@ -26,15 +26,7 @@ else
 fi
 
 inside() { in_root "$root" HOME=/home/user "$@"; }
-try() {
-  echo "+ $*"
-  if ! inside "$@" >"$work/output" 2>&1; then
-    cat "$work/output"
-    echo "failed: $*"
-    exit 1
-  fi
-  tail -n "${SHOWN:-4}" "$work/output"
-}
+try() { try_in_root "$root" HOME=/home/user "$@"; }
 
 SHOWN=1 try apt-get update -qq
 SHOWN=1 try apt-get install -y -qq --no-install-recommends $(cd "$root" && echo debs/*.deb | sed "s:debs/:/debs/:g")
