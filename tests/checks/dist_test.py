@@ -102,6 +102,45 @@ class DistTest(WithFolder):
         listed = call("tar", "-tzf", self.root / "a/headroom-1.2.3.tar.gz").stdout.split()
         self.assertIn("headroom-1.2.3/CMakeLists.txt", listed)
 
+    @unittest.skipUnless(shutil.which("dpkg-query") and shutil.which("make"), "an SBOM has the versions of dpkg")
+    def test_the_same_commit_gives_the_same_files(self):
+        # The builds are replaced by copies; the second release cannot be made here.
+        self.write("Makefile", "wheels:\n\tmkdir -p build/wheels\n\tcp wheel.zip build/wheels/headroom-1.2.3-cp39-abi3-any.whl\nwheel-cuda:\n\techo no nvcc\n"
+                   "deb:\n\tif [ $(SUITE) = new ]; then echo skipped: no debootstrap; exit 77; fi\n"
+                   "\tmkdir -p build/deb-$(SUITE)\n\techo $$SOURCE_DATE_EPOCH >build/deb-$(SUITE)/headroom_1.2.3_$(SUITE).deb\n")
+        with zipfile.ZipFile(self.root / "wheel.zip", "w") as wheel:
+            wheel.writestr("headroom/__init__.py", "")
+        self.write(".gitignore", "/build/\n")
+        for name in ("tools/make_sbom.py", "packages/library.txt"):
+            self.write(name, (ROOT / name).read_text())
+        self.commit()
+        # The programs of a release, without twine and lintian, which would refuse such files.
+        programs = tempfile.TemporaryDirectory()
+        self.addCleanup(programs.cleanup)
+        for name in ("git", "make", "sh", "mkdir", "cp", "echo", "dpkg-query", "dpkg-deb", "c++", "python3"):
+            os.symlink(shutil.which(name), pathlib.Path(programs.name, name))
+        sums = []
+        for _ in range(2):
+            done = call(sys.executable, TOOLS / "make_dist.py", "--root", self.root, "--suite", "old", "--suite", "new",
+                        env=dict(os.environ, PATH=programs.name))
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+            self.assertIn("left out: Debian packages for new: skipped: no debootstrap", done.stdout)
+            sums.append((self.root / "build/dist/headroom-1.2.3/SHA256SUMS").read_text())
+            shutil.rmtree(self.root / "build")
+        self.assertEqual(*sums)
+        self.assertEqual([line.split()[1] for line in sums[0].splitlines()],
+                         ["CHANGELOG.md", "headroom-1.2.3-cp39-abi3-any.cdx.json", "headroom-1.2.3-cp39-abi3-any.whl", "headroom-1.2.3.tar.gz",
+                          "headroom_1.2.3_old.deb"])
+
+    def test_a_failed_build_ends_the_release(self):
+        self.write("Makefile", "wheels:\n\techo no compiler; exit 1\n")
+        self.write(".gitignore", "/build/\n")
+        self.commit()
+        done = call(sys.executable, TOOLS / "make_dist.py", "--root", self.root)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("wheels failed", done.stderr)
+        self.assertIn("no compiler", done.stderr)
+
     def test_checksums_are_those_of_sha256sum(self):
         self.write("out/a", "1")
         self.write("out/b", "2")
