@@ -128,13 +128,13 @@ std::string answer_for_file(const std::string& word) {
 void print_help(std::FILE* out) {
   std::fputs(
       "headroom: how fast is it, how fast could it be here, did it get slower?\n"
-      "usage: headroom COMMAND [OPTIONS|--help]  start here: headroom run gemv --quick\n\n",
+      "usage: headroom COMMAND [OPTIONS|--help], headroom --version\n\n",
       out);
   for (const Command& command : commands())
     std::fprintf(out, "%-8s %-11s %s\n", command.purpose, command.name, command.summary);
   std::fputs(
       "\n"
-      "headroom ab 'sort a.txt' 'sort -n a.txt'   which is faster?\n"
+      "headroom run gemv --quick                  start here: how near the limit?\n"
       "headroom trace trace.json.gz               why is my GPU idle?\n"
       "headroom ab --gate 3% --git main ./bench   is this branch slower? exit 1 if so\n",
       out);

@@ -16,7 +16,7 @@ PLACES = {"{once}": "--runs 1 --no-store",
 STEPS = [
     # The program itself.
     ("headroom", 2, "usage: headroom COMMAND"),
-    ("headroom help", 0, "start here: headroom run gemv --quick"),
+    ("headroom help", 0, "headroom run gemv --quick                  start here"),
     ("headroom -h", 0, "start here:"),
     ("headroom help diff", 0, "usage: headroom diff"),
     ("headroom --help diff", 0, "usage: headroom diff"),

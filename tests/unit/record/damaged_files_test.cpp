@@ -26,7 +26,7 @@ struct FormatFile {
   const char* name;
   const char* format;
 };
-constexpr std::array<FormatFile, 24> kFiles{
+constexpr std::array<FormatFile, 25> kFiles{
     {{"ddp_report.json", "ddp"},
      {"gpt_fast.csv", "seed-csv"},
      {"hyperfine.json", "hyperfine"},
@@ -49,6 +49,7 @@ constexpr std::array<FormatFile, 24> kFiles{
      {"guidellm.json", "guidellm"},
      {"jmh.json", "jmh"},
      {"nccl_tests.txt", "nccl-tests"},
+     {"nccl_tests.json", "nccl-tests"},
      {"pyperf.json", "pyperf"},
      {"vllm_bench.json", "vllm-bench"}}};
 

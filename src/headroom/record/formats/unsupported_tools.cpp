@@ -21,7 +21,7 @@ struct UnsupportedTool {
   bool (*wrote)(const FileOutline& file);
 };
 
-constexpr std::array<UnsupportedTool, 7> kUnsupportedTools{{
+constexpr std::array<UnsupportedTool, 6> kUnsupportedTools{{
     {"Criterion's text (read target/criterion/**/new/sample.json)",
      [](const FileOutline& file) {
        return file.is_text() &&
@@ -39,10 +39,6 @@ constexpr std::array<UnsupportedTool, 7> kUnsupportedTools{{
     {"Catch2's text (use --reporter xml)",
      [](const FileOutline& file) {
        return file.is_text() && contains_words(file, {"benchmark name", "samples", "iterations"});
-     }},
-    {"JSON of nccl-tests (save its text)",
-     [](const FileOutline& file) {
-       return file.has_any({"results/out_of_place", "results/in_place"});
      }},
     {"vllm bench latency or throughput",
      [](const FileOutline& file) {
