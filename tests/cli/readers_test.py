@@ -252,7 +252,7 @@ TOOL_FILES = (
      "busbw", 318.52, "GB/s", [1]),
     ("nccl_tests.txt", "nccl-tests", 8, "all_reduce_perf size=8 B type=float redop=sum place=out-of-place ranks=2",
      "time", 135.8, "us", [1]),
-    ("nccl_tests.json", "nccl-tests", 4, "all_reduce_perf size=1 MiB type=float redop=sum place=in-place ranks=2",
+    ("nccl_tests.json", "nccl-tests", 4, "all_reduce_perf size=1048576 B type=float redop=sum place=in-place ranks=2",
      "time", None, "us", [4]),
     ("nccl_tests.json", "nccl-tests", 4, "all_reduce_perf size=8 B type=float redop=sum place=out-of-place ranks=2",
      "algbw", 0.00085, "GB/s", [1]),
