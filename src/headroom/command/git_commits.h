@@ -40,7 +40,7 @@ class GitCommits {
   struct Tree {
     std::filesystem::path folder;  ///< where the caller's folder is in it
     std::filesystem::path top;
-    std::string failure;           ///< of the build; empty if built
+    std::string failure;  ///< of the build; empty if built
   };
   /// Checks the commit out, with submodules, and runs the shell line `build` there, unless an earlier call
   /// did. Keeps a repository's newest trees. Waits for another process building the same. Throws Error if it
