@@ -616,9 +616,9 @@ ExitCode serve(const ServeOptions& options) {
   print_text(fmt::format("http://127.0.0.1:{}/ until Ctrl-C\n", server.port()), stdout);
   std::fflush(stdout);
   // A signal ends the wait.
-  constexpr int kLookEvery_ms = 200;
+  constexpr int kLookEveryMs = 200;
   while (!is_interrupted) {
-    ::poll(nullptr, 0, kLookEvery_ms);
+    ::poll(nullptr, 0, kLookEveryMs);
     server.end_slow_connections();
   }
   return ExitCode::kSuccess;
