@@ -37,8 +37,13 @@ if(HEADROOM_PROGRAMS)
       target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
     endforeach()
   endif()
+  # Another machine's programs do not run here: the manual is the same.
+  set(program $<TARGET_FILE:headroom_cli_program>)
+  if(CMAKE_CROSSCOMPILING)
+    set(program ${HEADROOM_NATIVE_PROGRAM})
+  endif()
   add_custom_target(headroom_manual ALL COMMENT "Completions and man pages"
-    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:headroom_cli_program> -DOUTPUT=${PROJECT_BINARY_DIR}/manual
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=${program} -DOUTPUT=${PROJECT_BINARY_DIR}/manual
       -P ${PROJECT_SOURCE_DIR}/cmake/write_manual.cmake
     DEPENDS headroom_cli_program headroom_trace_program headroom_pages_program)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/manual)

@@ -24,7 +24,9 @@ for machine; do
   if [[ $machine != "$(uname -m)" ]]; then
     compiler=$machine-linux-gnu-gcc
     [[ -d $folder/root/usr/include ]] || tools/portable/foreign_libraries.sh "${debian[$machine]}" "$folder/root"
-    options=("-DHEADROOM_ROOT=$folder/root" "-DPython3_INCLUDE_DIR=$(echo "$folder"/root/usr/include/python3.*)")
+    native=$source/build/wheels/$(uname -m)/build/bin/headroom
+    [[ -x $native ]] || { echo "wheels.sh: first that of this machine, whose program writes the manual: tools/portable/wheels.sh $(uname -m)" >&2; exit 2; }
+    options=("-DHEADROOM_ROOT=$folder/root" "-DHEADROOM_NATIVE_PROGRAM=$native" "-DPython3_INCLUDE_DIR=$(echo "$folder"/root/usr/include/python3.*)")
   fi
   [[ $folder/glibc/libc.so -nt tools/portable/old_glibc.c ]] || "$venv/bin/python" tools/portable/old_glibc.py "$machine" "$glibc" "$folder/glibc" --compiler "$compiler"
   tools/with_reason.sh "$folder/build" cmake --preset wheel -B "$folder/build" --toolchain "$source/tools/portable/toolchain.cmake" --log-level=NOTICE \
