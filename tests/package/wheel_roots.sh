@@ -23,7 +23,7 @@ case $wheel in
 esac
 
 cat >"$work/try" <<'END'
-set -e
+set -eo pipefail
 TIMEFORMAT='  %R s'
 cd /tmp
 apt-get update -qq
@@ -37,19 +37,20 @@ else
   time pip install --quiet --no-index --disable-pip-version-check /headroom-*.whl
   python3 -c 'import headroom as hr; print(hr.time(lambda: sum(range(1000)), quick=True))'
 fi
-ldd --version | head -n 1
+ldd --version | sed -n 1p
 headroom --version
 echo "the first table:"
 time headroom run gemv -a D=1024 --quick --no-store
-headroom ab true 'sleep 0.001' --quick --no-store | head -n 1
+headroom ab true 'sleep 0.001' --quick --no-store | sed -n 1p
 # Commands of other folders, which this C library cannot start by itself.
 apt-get install -y -qq --no-install-recommends git >/dev/null 2>&1
 git init --quiet repository && cd repository
 git config user.name A && git config user.email a@example.org
 printf '#!/bin/sh\n[ -e here ]\n' >run && chmod +x run && touch here && git add . && git commit --quiet -m one
-headroom ab --git HEAD --worktree ./run --runs 3 --no-store | head -n 1
+echo : >>run
+headroom ab --git HEAD --worktree ./run --runs 3 --no-store | sed -n 1p
 cd ..
-headroom trace summary /trace.json | head -n 1
+headroom trace summary /trace.json | sed -n 1p
 headroom report /trace.json -o page.html && test -s page.html
 for program in headroom headroom-native headroom-trace headroom-pages; do
   echo "$program loads: $(ldd "$(command -v $program)" | awk '{ print $1 }' | sed 's:.*/::' | xargs)"
