@@ -47,8 +47,8 @@ apt-get install -y -qq --no-install-recommends git >/dev/null 2>&1
 git init --quiet repository && cd repository
 git config user.name A && git config user.email a@example.org
 printf '#!/bin/sh\n[ -e here ]\n' >run && chmod +x run && touch here && git add . && git commit --quiet -m one
-echo : >>run
-headroom ab --git HEAD --worktree ./run --runs 3 --no-store | sed -n 1p
+echo : >>run && git commit --quiet -am two
+headroom ab --git HEAD~1 ./run --runs 3 --no-store | sed -n 1p
 cd ..
 headroom trace summary /trace.json | sed -n 1p
 headroom report /trace.json -o page.html && test -s page.html

@@ -149,14 +149,17 @@ std::optional<GitCommit> GitCommits::uncommitted() const {
 }
 
 void GitCommits::check_out(const GitCommit& commit, const fs::path& tree) const {
-  const std::string format = ask_git(top_, {"rev-parse", "--show-object-format"}).value_or("sha1");
-  require_git(top_, {"init", "--quiet", "--object-format=" + format, "--", tree.string()});
+  std::vector<std::string> init = {"init", "--quiet"};
+  // Older gits know SHA-1 alone, and repeat an option that they do not know.
+  if (ask_git(top_, {"rev-parse", "--show-object-format"}) == "sha256")
+    init.emplace_back("--object-format=sha256");
+  init.insert(init.end(), {"--", tree.string()});
+  require_git(top_, init);
   write_file_atomically(tree / ".git/objects/info/alternates", (common_ / "objects").string() + "\n");
   if (fs::exists(common_ / "shallow")) fs::copy_file(common_ / "shallow", tree / ".git/shallow");
   if (const auto origin = ask_git(top_, {"config", "remote.origin.url"}))
     require_git(tree, {"config", "remote.origin.url", *origin});
-  ask_git(tree,
-          {"fetch", "--quiet", "--tags", "--no-write-fetch-head", common_.string()});  // for git describe
+  ask_git(tree, {"fetch", "--quiet", "--tags", common_.string()});  // for git describe
   require_git(tree, {"checkout", "--quiet", "--detach", commit.sha});
   check_out_submodules(tree);
 }
