@@ -54,9 +54,7 @@ def main():
             raise CannotPack(f"{program} is missing: make wheel-cuda installs it there")
         tag = f"py3-none-manylinux_{oldest_glibc(program)}_{platform.machine()}"
         path = arguments.output / f"headroom_cuda-{version}-{tag}.whl"
-        unfinished = path.with_suffix(".unfinished")
-        write_wheel(unfinished, contents(program, version, tag), f"headroom_cuda-{version}.dist-info")
-        unfinished.replace(path)
+        write_wheel(path, contents(program, version, tag), f"headroom_cuda-{version}.dist-info")
     except (CannotPack, OSError) as error:
         print(f"make_cuda_wheel: {error}", file=sys.stderr)
         return 2

@@ -20,7 +20,8 @@ import sys
 import urllib.parse
 import zipfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from make_wheel import library_packages
+
 # Only declarations of these are used; the library is the system's, loaded where a command needs it.
 LOADED_FROM_THE_SYSTEM = {"libmicrohttpd-dev", "libpq-dev"}
 SPDX = {"expat": "MIT", "mit": "MIT", "apache-2.0": "Apache-2.0", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause",
@@ -87,8 +88,7 @@ def shared_of_deb(path):
 
 def compiled_in(shared):
     """Returns the packages whose code is in the programs, given those of shared libraries."""
-    packages = {line.split()[0] for line in (ROOT / "packages/library.txt").read_text().splitlines()
-                if line.strip() and not line.startswith("#")} - LOADED_FROM_THE_SYSTEM
+    packages = library_packages() - LOADED_FROM_THE_SYSTEM
     for library in ("libstdc++.a", "libgcc.a"):
         packages |= owners(os.path.realpath(output_of("c++", f"-print-file-name={library}").strip()))
 

@@ -85,10 +85,15 @@ def libraries_of(programs, loaded, root):
     return found
 
 
+def library_packages():
+    """Returns the Debian packages that the programs are built on."""
+    lines = (ROOT / "packages/library.txt").read_text().splitlines()
+    return {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
+
+
 def licences(libraries):
     """Returns {package: text} for the Debian packages of the libraries, including header-only and static ones."""
-    packages = {line.split()[0] for line in (ROOT / "packages/library.txt").read_text().splitlines()
-                if line.strip() and not line.startswith("#")}
+    packages = library_packages()
     for path in libraries.values():
         owner = subprocess.run(["dpkg-query", "-S", os.path.realpath(path)], capture_output=True, text=True, check=False)
         packages.update(re.findall(r"^([a-z0-9.+-]+)[:,]", owner.stdout))
@@ -133,7 +138,8 @@ def contents(prefix, version, tag, newest, loaded, root):
 def write_wheel(path, files, info):
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+    unfinished = path.with_suffix(".unfinished")
+    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         def add(name, text, executable):
             entry = zipfile.ZipInfo(name)  # dated 1980 for reproducibility
             entry.external_attr = (0o100755 if executable else 0o100644) << 16
@@ -145,6 +151,7 @@ def write_wheel(path, files, info):
             add(name, text, executable)
         rows.writerow((f"{info}/RECORD", "", ""))
         add(f"{info}/RECORD", record.getvalue().encode(), False)
+    unfinished.replace(path)
 
 
 def main():
@@ -163,9 +170,7 @@ def main():
         files = list(contents(arguments.prefix, version, tag, NEWEST[arguments.glibc], arguments.load, arguments.root))
         arguments.output.mkdir(parents=True, exist_ok=True)
         path = arguments.output / f"headroom-{version}-{tag}.whl"
-        unfinished = path.with_suffix(".unfinished")
-        write_wheel(unfinished, files, f"headroom-{version}.dist-info")
-        unfinished.replace(path)
+        write_wheel(path, files, f"headroom-{version}.dist-info")
     except (CannotPack, OSError) as error:
         print(f"make_wheel: {error}", file=sys.stderr)
         return 2

@@ -111,7 +111,7 @@ class DistTest(WithFolder):
         with zipfile.ZipFile(self.root / "wheel.zip", "w") as wheel:
             wheel.writestr("headroom/__init__.py", "")
         self.write(".gitignore", "/build/\n")
-        for name in ("tools/make_sbom.py", "packages/library.txt"):
+        for name in ("tools/make_sbom.py", "tools/make_wheel.py", "packages/library.txt"):
             self.write(name, (ROOT / name).read_text())
         self.commit()
         # The programs of a release, without twine and lintian, which would refuse such files.
