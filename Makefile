@@ -101,7 +101,7 @@ wheel-cuda: ## Build the wheel headroom-cuda, in build/wheel-cuda: the runner of
 	$(call configure,wheel-cuda) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
 	$(call build_tree,build/wheel-cuda) --target headroom_cuda_wheel
 
-dist: ## All of a release, in build/dist: source archive, wheel, Debian packages for SUITES, SBOMs, checksums
+dist: ## All of a release, in build/dist: source archive, wheels, Debian packages for SUITES, SBOMs, checksums
 	@$(PYTHON) tools/make_dist.py $(addprefix --suite=,$(SUITES))
 
 docs: programs ## Render docs/ as a site with search and sample pages, in build/docs

@@ -31,8 +31,10 @@ for machine; do
   [[ $folder/glibc/libc.so -nt tools/portable/old_glibc.c ]] || "$venv/bin/python" tools/portable/old_glibc.py "$machine" "$glibc" "$folder/glibc" --compiler "$compiler"
   tools/with_reason.sh "$folder/build" cmake --preset wheel -B "$folder/build" --toolchain "$source/tools/portable/toolchain.cmake" --log-level=NOTICE \
     "-DHEADROOM_OLD_GLIBC=$folder/glibc" "-DHEADROOM_OLD_GLIBC_VERSION=$glibc" "-DHEADROOM_MACHINE=$machine" "${options[@]}"
-  tools/with_reason.sh "$folder/build" cmake --build "$folder/build" ${JOBS:+--parallel "$JOBS"} --target headroom_wheel -- -k 0
+  tools/with_reason.sh "$folder/build" cmake --build "$folder/build" ${JOBS:+--parallel "$JOBS"} --target headroom_wheel
   wheel=$(ls -t "$folder"/build/headroom-*.whl | head -n 1)
-  "$venv/bin/auditwheel" show "$wheel"
+  verdict=$("$venv/bin/auditwheel" show "$wheel")
+  echo "$verdict"
+  [[ ${verdict//$'\n'/ } == *"the following platform tag: \"manylinux_${glibc/./_}_$machine\""* ]] || { echo "wheels.sh: auditwheel refuses the tag of $wheel" >&2; exit 1; }
   cp "$wheel" build/wheels/
 done
