@@ -33,7 +33,7 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels wheel-cuda dist docs mutate soak clean install uninstall format lint
+.PHONY: help run test ci test-torch2 setup build programs deb wheel wheels dist docs mutate soak clean install uninstall format lint
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
@@ -76,7 +76,7 @@ soak: setup ## Build with the long tests and the fuzz targets and run only those
 
 ifneq ($(SUITE),)
 deb:
-	@tools/with_reason.sh build tools/debs_in_root.sh $(SUITE) build/deb-$(SUITE) HEADROOM_TORCH=$(HEADROOM_TORCH) JOBS=$(JOBS)
+	@tools/with_reason.sh build tools/debs_in_root.sh $(SUITE) build/deb-$(SUITE) HEADROOM_TORCH=$(HEADROOM_TORCH) HEADROOM_CUDA=$(HEADROOM_CUDA) JOBS=$(JOBS)
 else
 deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroom-torch; SUITE=trixie: in a new Debian 13)
 	@tools/setup.sh build library python deb $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
@@ -84,22 +84,17 @@ deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroo
 	$(call configure,deb) -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
 	$(call build_tree,build/deb)
 	@tools/with_reason.sh build/deb cpack --config build/deb/CPackConfig.cmake -B build/deb
-	@$(PYTHON) tools/make_sbom.py build/deb/headroom_*.deb
+	@$(PYTHON) tools/make_sbom.py build/deb/headroom*.deb
 endif
 
-wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner of the CPU
+wheel: ## Build wheels for pip, in build/wheel: headroom, and with nvcc headroom-cuda (HEADROOM_CUDA=OFF: without)
 	@tools/setup.sh build library python
-	$(call configure,wheel)
-	$(call build_tree,build/wheel) --target headroom_wheel
+	$(call configure,wheel) --log-level=NOTICE -DHEADROOM_CUDA=$(HEADROOM_CUDA)
+	$(call build_tree,build/wheel) --target headroom_wheels
 
 wheels: ## Build wheels for every Linux with glibc 2.27 or newer, x86-64 and AArch64, in build/wheels (needs PyPI)
 	@tools/setup.sh build library python wheels
-	@JOBS="$(JOBS)" PYTHON="$(PYTHON)" tools/portable/wheels.sh
-
-wheel-cuda: ## Build the wheel headroom-cuda, in build/wheel-cuda: the runner of NVIDIA GPUs (skipped without nvcc)
-	@tools/setup.sh build library python
-	$(call configure,wheel-cuda) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
-	$(call build_tree,build/wheel-cuda) --target headroom_cuda_wheel
+	@JOBS="$(JOBS)" PYTHON="$(PYTHON)" HEADROOM_CUDA="$(HEADROOM_CUDA)" tools/portable/wheels.sh
 
 dist: ## All of a release, in build/dist: source archive, wheels, Debian packages for SUITES, SBOMs, checksums
 	@$(PYTHON) tools/make_dist.py $(addprefix --suite=,$(SUITES))

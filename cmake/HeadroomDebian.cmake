@@ -54,7 +54,8 @@ headroom_debian_package(torch headroom-torch utils "headroom's runner on libtorc
 the ranks of headroom dispatch and headroom ddp.")
 headroom_debian_package(cuda headroom-cuda utils "headroom's runner on NVIDIA GPUs"
   "Kernels in CUDA as backends of headroom run, the limits of a GPU, and cuBLAS
-where it is installed. CUDA's runtime is inside; NVIDIA's driver is loaded.")
+where it is installed. It contains CUDA runtime ${CUDAToolkit_VERSION}, and loads
+NVIDIA's driver.")
 headroom_debian_package(python python3-headroom python "headroom's package of Python"
   "Experiments in Python, measured beside native ones; functions compared at a
 prompt and in a notebook; results and traces as tables; a plugin of pytest.")

@@ -30,7 +30,7 @@ if(TARGET headroom_opencl_suite)
   add_dependencies(headroom_wheel headroom_opencl_suite)
 endif()
 
-# `make wheel-cuda`: headroom-cuda alone, for headroom[cuda].
+# headroom-cuda alone, for headroom[cuda].
 if(HEADROOM_HAS_CUDA)
   set(headroom_cuda_wheel_prefix ${PROJECT_BINARY_DIR}/cuda_wheel)
   add_custom_target(headroom_cuda_wheel
@@ -38,7 +38,7 @@ if(HEADROOM_HAS_CUDA)
     COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --component cuda --strip --prefix ${headroom_cuda_wheel_prefix}
       > ${PROJECT_BINARY_DIR}/cuda_wheel_install.log
     COMMAND ${HEADROOM_PYTHON} ${PROJECT_SOURCE_DIR}/tools/make_cuda_wheel.py ${headroom_cuda_wheel_prefix}
-      ${PROJECT_BINARY_DIR} ${PROJECT_VERSION}
+      ${PROJECT_BINARY_DIR} ${PROJECT_VERSION} ${CUDAToolkit_VERSION}
     VERBATIM)
   add_dependencies(headroom_cuda_wheel headroom_cuda_program)
 else()
@@ -46,5 +46,7 @@ else()
     set(headroom_cuda_problem "HEADROOM_CUDA=${HEADROOM_CUDA}")
   endif()
   add_custom_target(headroom_cuda_wheel
-    COMMAND ${CMAKE_COMMAND} -E echo "wheel of headroom-cuda: skipped, ${headroom_cuda_problem}" VERBATIM)
+    COMMAND ${CMAKE_COMMAND} -E echo "wheel of headroom-cuda: not built, ${headroom_cuda_problem}" VERBATIM)
 endif()
+add_custom_target(headroom_wheels)
+add_dependencies(headroom_wheels headroom_wheel headroom_cuda_wheel)

@@ -4,7 +4,7 @@
 #
 #   tools/debs_in_root.sh SUITE OUTPUT_FOLDER [MAKE_ARGUMENT...]
 #
-# Needs root, debootstrap and the network. Exit codes: 0 success; 77 cannot be tried here; else that of the build.
+# headroom-cuda is built by the CUDA toolkit of this system, in CUDA_HOME or /usr/local/cuda. Needs root, debootstrap and the network. Exit codes: 0 success; 77 cannot be tried here; else that of the build.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$source/tools/debian_root.sh"
@@ -13,6 +13,9 @@ output=$2
 shift 2
 root=$source/build/root-$suite
 trap 'remove_root "$root"' EXIT
+
+cuda=$(readlink -f "${CUDA_HOME:-/usr/local/cuda}")
+[[ -x $cuda/bin/nvcc ]] || cuda=
 
 make_root "$suite" "$root"
 mkdir "$root/headroom"

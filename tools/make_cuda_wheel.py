@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs headroom-cuda into a wheel, for `pip install 'headroom[cuda]'`.
 
-    tools/make_cuda_wheel.py PREFIX OUTPUT_FOLDER VERSION
+    tools/make_cuda_wheel.py PREFIX OUTPUT_FOLDER VERSION CUDA_VERSION
 
 PREFIX is where `cmake --install BUILD --component cuda --strip` put the program. The tag is the oldest C library that has the symbols
 it needs. The same program gives the same wheel, byte for byte. Needs readelf; no Python packages.
@@ -27,7 +27,7 @@ def oldest_glibc(program):
     return "2_" + str(max(int(minor) for minor in re.findall(r"Name: GLIBC_2\.(\d+)", versions)))
 
 
-def contents(program, version, tag):
+def contents(program, version, cuda, tag):
     """Returns [(name in the wheel, bytes, is executable)]."""
     info = f"headroom_cuda-{version}.dist-info"
     yield f"headroom_cuda-{version}.data/scripts/{program.name}", program.read_bytes(), True
@@ -38,7 +38,7 @@ def contents(program, version, tag):
         "Summary: headroom's runner of NVIDIA GPUs", "Requires-Python: >=3.9", f"Requires-Dist: headroom=={version}",
         "Description-Content-Type: text/markdown", "",
         "The program `headroom-cuda`, which `headroom run --backend cuda` starts: kernels, cuBLAS and the limits of an NVIDIA GPU.",
-        "It contains NVIDIA's CUDA runtime, and loads the driver of the system.", "")).encode(), False
+        f"It contains CUDA runtime {cuda}, and loads the driver of the system.", "")).encode(), False
     yield f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: headroom\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False
 
 
@@ -47,14 +47,15 @@ def main():
     parser.add_argument("prefix", type=pathlib.Path)
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("version")
+    parser.add_argument("cuda")
     arguments = parser.parse_args()
     program, version = arguments.prefix / "bin/headroom-cuda", arguments.version
     try:
         if not program.is_file():
-            raise CannotPack(f"{program} is missing: make wheel-cuda installs it there")
+            raise CannotPack(f"{program} is missing: make wheel installs it there")
         tag = f"py3-none-manylinux_{oldest_glibc(program)}_{platform.machine()}"
         path = arguments.output / f"headroom_cuda-{version}-{tag}.whl"
-        write_wheel(path, contents(program, version, tag), f"headroom_cuda-{version}.dist-info")
+        write_wheel(path, contents(program, version, arguments.cuda, tag), f"headroom_cuda-{version}.dist-info")
     except (CannotPack, OSError) as error:
         print(f"make_cuda_wheel: {error}", file=sys.stderr)
         return 2

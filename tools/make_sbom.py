@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what a wheel or the Debian package headroom contains of other projects, as CycloneDX 1.5 in JSON, beside it.
+"""Writes what a wheel or a Debian package contains of other projects, as CycloneDX 1.5 in JSON, beside it.
 
     tools/make_sbom.py WHEEL_OR_DEB...
 
@@ -86,6 +86,22 @@ def shared_of_deb(path):
     return set(re.findall(r"(?:^\w+: |[,|] *)([a-z0-9.+-]+)", fields, re.MULTILINE))
 
 
+def cuda_runtime(path):
+    """Returns the component of the CUDA runtime whose version the package's description tells, as a list."""
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as wheel:
+            text = b"".join(wheel.read(name) for name in wheel.namelist() if name.endswith(".dist-info/METADATA")).decode()
+    else:
+        text = output_of("dpkg-deb", "-f", path, "Description")
+    found = re.search(r"CUDA\s+runtime\s+(\d[\d.]*\d)", text)
+    if not found:
+        return []
+    purl = f"pkg:generic/cudart@{found[1]}"
+    return [{"type": "library", "bom-ref": purl, "name": "cudart", "version": found[1], "purl": purl,
+             "licenses": [{"license": {"name": "NVIDIA CUDA Toolkit End User License Agreement"}}],
+             "properties": [{"name": "headroom:use", "value": "compiled in"}]}]
+
+
 def compiled_in(shared):
     """Returns the packages whose code is in the programs, given those of shared libraries."""
     packages = library_packages() - LOADED_FROM_THE_SYSTEM
@@ -106,17 +122,19 @@ def bill(path):
     system = platform.freedesktop_os_release()
     is_wheel = path.suffix == ".whl"
     shared = shared_of_wheel(path) if is_wheel else shared_of_deb(path)
-    version = path.name.split("-" if is_wheel else "_")[1]
+    package, version = path.name.split("-" if is_wheel else "_")[:2]
+    package = package.replace("_", "-")
     components = [component(package, "compiled in", system) for package in sorted(compiled_in(shared))]
     if is_wheel:
         components += [component(package, "shared library inside", system) for package in sorted(shared)]
+    components += cuda_runtime(path)
     when = int(os.environ.get("SOURCE_DATE_EPOCH") or path.stat().st_mtime)
-    name = f"pkg:pypi/headroom@{version}" if is_wheel else f"pkg:deb/{system['ID']}/headroom@{urllib.parse.quote(version, safe='')}"
+    name = f"pkg:pypi/{package}@{version}" if is_wheel else f"pkg:deb/{system['ID']}/{package}@{urllib.parse.quote(version, safe='')}"
     return {
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
         "metadata": {
             "timestamp": datetime.datetime.fromtimestamp(when, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "component": {"type": "application", "bom-ref": name, "name": "headroom", "version": version, "purl": name,
+            "component": {"type": "application", "bom-ref": name, "name": package, "version": version, "purl": name,
                           "licenses": [{"expression": "Apache-2.0"}]}},
         "components": components,
         "dependencies": [{"ref": name, "dependsOn": [entry["bom-ref"] for entry in components]}],

@@ -171,11 +171,8 @@ std::string environment_or(const char* name, const std::string& fallback) {
   return value != nullptr && *value != '\0' ? value : fallback;
 }
 
-/// Next to the installed program, else in the source tree.
 fs::path shipped_folder() {
-  const fs::path installed = this_executable().parent_path().parent_path() / "share/headroom/suites";
-  std::error_code error;
-  return fs::is_directory(installed, error) ? installed : fs::path(HEADROOM_SUITES_SOURCE);
+  return this_executable().parent_path().parent_path() / "share/headroom/suites";
 }
 
 bool is_file_name(const std::string& name) {

@@ -105,7 +105,7 @@ class DistTest(WithFolder):
     @unittest.skipUnless(shutil.which("dpkg-query") and shutil.which("make"), "an SBOM has the versions of dpkg")
     def test_the_same_commit_gives_the_same_files(self):
         # The builds are replaced by copies; the second release cannot be made here.
-        self.write("Makefile", "wheels:\n\tmkdir -p build/wheels\n\tcp wheel.zip build/wheels/headroom-1.2.3-cp39-abi3-any.whl\nwheel-cuda:\n\techo no nvcc\n"
+        self.write("Makefile", "wheels:\n\tmkdir -p build/wheels\n\tcp wheel.zip build/wheels/headroom-1.2.3-cp39-abi3-any.whl\n"
                    "deb:\n\tif [ $(SUITE) = new ]; then echo skipped: no debootstrap; exit 77; fi\n"
                    "\tmkdir -p build/deb-$(SUITE)\n\techo $$SOURCE_DATE_EPOCH >build/deb-$(SUITE)/headroom_1.2.3_$(SUITE).deb\n")
         with zipfile.ZipFile(self.root / "wheel.zip", "w") as wheel:
@@ -114,7 +114,7 @@ class DistTest(WithFolder):
         for name in ("tools/make_sbom.py", "tools/make_wheel.py", "packages/library.txt"):
             self.write(name, (ROOT / name).read_text())
         self.commit()
-        # The programs of a release, without twine and lintian, which would refuse such files.
+        # The programs of a release, without lintian, which would refuse such a file.
         programs = tempfile.TemporaryDirectory()
         self.addCleanup(programs.cleanup)
         for name in ("git", "make", "sh", "mkdir", "cp", "echo", "dpkg-query", "dpkg-deb", "c++", "python3"):

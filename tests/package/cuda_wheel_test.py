@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make wheel-cuda`: pip installs headroom[cuda] in a clean environment, and headroom finds its runner.
+"""`make wheel` with nvcc: pip installs headroom[cuda] in a clean environment, and headroom finds its runner.
 
     cuda_wheel_test.py BUILD_FOLDER WORK_FOLDER      exit code 77: no nvcc, or this Python cannot make environments
 """
@@ -89,16 +89,18 @@ class CudaWheelTest(unittest.TestCase):
         self.assertTrue(any(name.endswith("licenses/LICENSE") for name in names))
 
     def test_the_same_program_gives_the_same_wheel(self):
-        again = call(sys.executable, ROOT / "tools/make_cuda_wheel.py", BUILD / "cuda_wheel", WORK, self.wheel.name.split("-")[1])
+        with zipfile.ZipFile(self.wheel) as wheel:
+            cuda = re.search(rb"CUDA runtime ([\d.]*\d)", wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))))[1].decode()
+        again = call(sys.executable, ROOT / "tools/make_cuda_wheel.py", BUILD / "cuda_wheel", WORK, self.wheel.name.split("-")[1], cuda)
         self.assertEqual(pathlib.Path(again.stdout.strip()).read_bytes(), self.wheel.read_bytes(), again.stderr)
 
     def test_a_program_that_needs_more_is_refused(self):
         (WORK / "bad/bin").mkdir(parents=True)
         shutil.copy(BUILD / "bin/headroom-native", WORK / "bad/bin/headroom-cuda")
-        refused = call(sys.executable, ROOT / "tools/make_cuda_wheel.py", WORK / "bad", WORK, "1")
+        refused = call(sys.executable, ROOT / "tools/make_cuda_wheel.py", WORK / "bad", WORK, "1", "13.0")
         self.assertEqual(refused.returncode, 2)
         self.assertRegex(refused.stderr, "bad/bin/headroom-cuda needs lib.*link it statically")
-        refused = call(sys.executable, ROOT / "tools/make_cuda_wheel.py", WORK / "nothing", WORK, "1")
+        refused = call(sys.executable, ROOT / "tools/make_cuda_wheel.py", WORK / "nothing", WORK, "1", "13.0")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("nothing/bin/headroom-cuda is missing", refused.stderr)
 
