@@ -46,7 +46,11 @@ if(HEADROOM_CUDA)
     endif()
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_EXTENSIONS OFF)
+    # The module of CMake 3.25 fails with CUDA 13, which has no nvToolsExt, if a project requires 3.25.
+    set(headroom_required_cmake ${CMAKE_MINIMUM_REQUIRED_VERSION})
+    set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
     find_package(CUDAToolkit REQUIRED)
+    set(CMAKE_MINIMUM_REQUIRED_VERSION ${headroom_required_cmake})
     add_library(headroom_cuda_headers INTERFACE)
     target_include_directories(headroom_cuda_headers SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
     # Kernels call constexpr host functions.

@@ -2,9 +2,12 @@
 # For programs that run on an old C library (HEADROOM_OLD_GLIBC: what old_glibc.py made) of HEADROOM_MACHINE; libraries of another
 # machine are under HEADROOM_ROOT. Libraries of this system that are linked may need its newer C library, which is not asked here.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES HEADROOM_MACHINE HEADROOM_OLD_GLIBC HEADROOM_ROOT)
-foreach(kind EXE SHARED MODULE)
-  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-B ${HEADROOM_OLD_GLIBC}/ -static-libstdc++ -static-libgcc -Wl,--allow-shlib-undefined")
-endforeach()
+# check_language() does not pass them on.
+if(HEADROOM_OLD_GLIBC)
+  foreach(kind EXE SHARED MODULE)
+    set(CMAKE_${kind}_LINKER_FLAGS_INIT "-B ${HEADROOM_OLD_GLIBC}/ -static-libstdc++ -static-libgcc -Wl,--allow-shlib-undefined")
+  endforeach()
+endif()
 if(HEADROOM_ROOT)
   set(CMAKE_SYSTEM_NAME Linux)
   set(CMAKE_SYSTEM_PROCESSOR ${HEADROOM_MACHINE})
