@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <cxxabi.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -430,7 +431,8 @@ void CuptiRecorder::start() {
   buffers_ = std::move(buffers);
   started_ = read_pair();
   activity_.started = trace::read_clocks();
-  activity_.steps = {{gettid(), activity_.started.steady_ns, 0}};
+  // The C library has gettid() since 2.30.
+  activity_.steps = {{syscall(SYS_gettid), activity_.started.steady_ns, 0}};
 }
 
 trace::Recording CuptiRecorder::stop() {
