@@ -4,8 +4,8 @@
 
     tools/make_cuda_wheel.py PREFIX OUTPUT_FOLDER VERSION CUDA_VERSION
 
-PREFIX is where `cmake --install BUILD --component cuda --strip` put the program. The tag is the oldest C library that has the symbols
-it needs. The same program gives the same wheel, byte for byte. Needs readelf; no Python packages.
+PREFIX is where `cmake --install BUILD --component cuda --strip` put the program. The tag is the oldest C library that headroom's wheel
+can have and that has the symbols it needs. The same program gives the same wheel, byte for byte. Needs readelf; no Python packages.
 Exit codes: 0 the wheel is written, its path on standard output; 2 it cannot be, and why.
 """
 import argparse
@@ -14,7 +14,7 @@ import platform
 import re
 import sys
 
-from make_wheel import ON_EVERY_SYSTEM, ROOT, CannotPack, licences, needed_by, output_of, write_wheel
+from make_wheel import NEWEST, ON_EVERY_SYSTEM, ROOT, CannotPack, licences, needed_by, output_of, write_wheel
 
 
 def oldest_glibc(program):
@@ -24,7 +24,8 @@ def oldest_glibc(program):
     versions = output_of("readelf", "--wide", "--version-info", program)
     if "GLIBCXX_" in versions:
         raise CannotPack(f"{program} needs the C++ library of this system: build it as a release")
-    return "2_" + str(max(int(minor) for minor in re.findall(r"Name: GLIBC_2\.(\d+)", versions)))
+    needed = re.findall(r"Name: GLIBC_2\.(\d+)", versions)
+    return "2_" + str(max(map(int, [*needed, min(version.split(".")[1] for version in NEWEST)])))
 
 
 def contents(program, version, cuda, tag):

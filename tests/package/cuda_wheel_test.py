@@ -80,7 +80,7 @@ class CudaWheelTest(unittest.TestCase):
         for name in re.findall(r"\(NEEDED\).*\[(.+)\]", text):
             self.assertRegex(name, r"^(ld-linux-.*|lib(c|m|dl|rt|pthread|gcc_s))\.so")
         needed = {tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([0-9.]+)", text)}
-        self.assertEqual(max(needed), promised)
+        self.assertEqual(max(*needed, (2, 27)), promised)
 
     def test_it_has_the_licence_and_one_program(self):
         with zipfile.ZipFile(self.wheel) as wheel:
