@@ -37,8 +37,8 @@ for machine; do
   for wheel in "$folder"/build/headroom*.whl; do
     verdict=$("$venv/bin/auditwheel" show "$wheel")
     echo "$verdict"
-    tag=${wheel##*-}
-    [[ ${verdict//$'\n'/ } == *"the following platform tag: \"${tag%.whl}\""* ]] || { echo "wheels.sh: auditwheel refuses the tag of $wheel" >&2; exit 1; }
+    oldest=$(sed -n "s/.*the following platform tag: \"manylinux_2_\([0-9]*\)_$machine\".*/\1/p" <<<"${verdict//$'\n'/ }")
+    ((${oldest:-99} <= ${glibc#2.})) || { echo "wheels.sh: auditwheel refuses the tag of $wheel" >&2; exit 1; }
     "$venv/bin/twine" check --strict "$wheel"
     cp "$wheel" build/wheels/
   done
