@@ -52,12 +52,12 @@ make_root() {
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
 }
 
-# in_root ROOT [NAME=VALUE]... COMMAND [ARGUMENT]...: with a clean environment. cuda: a CUDA toolkit of this system, seen at /usr/local/cuda.
+# in_root ROOT [NAME=VALUE]... COMMAND [ARGUMENT]...: with a clean environment. cuda_toolkit: one of this system, seen at /usr/local/cuda.
 in_root() {
   local root=$1
   shift
-  cuda=${cuda:-} apart bash -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" || exit
-    if [[ -n $cuda ]]; then mkdir -p "$0/usr/local/cuda" && mount --bind "$cuda" "$0/usr/local/cuda" || exit; fi
+  cuda_toolkit=${cuda_toolkit:-} apart bash -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" || exit
+    if [[ -n $cuda_toolkit ]]; then mkdir -p "$0/usr/local/cuda" && mount --bind "$cuda_toolkit" "$0/usr/local/cuda" || exit; fi
     exec chroot "$0" env -i "$@"' "$root" \
     ${apt_proxy:+"http_proxy=$apt_proxy"} HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"

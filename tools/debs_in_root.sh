@@ -14,8 +14,8 @@ shift 2
 root=$source/build/root-$suite
 trap 'remove_root "$root"' EXIT
 
-cuda=$(readlink -f "${CUDA_HOME:-/usr/local/cuda}")
-[[ -x $cuda/bin/nvcc ]] || cuda=
+cuda_toolkit=$(readlink -f "${CUDA_HOME:-/usr/local/cuda}")
+[[ -x $cuda_toolkit/bin/nvcc ]] || cuda_toolkit=
 
 make_root "$suite" "$root"
 mkdir "$root/headroom"

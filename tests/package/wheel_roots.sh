@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs a wheel with pip in new systems with old and new Pythons, and measures; prints seconds and what is loaded.
+# Installs a wheel of headroom with pip in new systems with old and new Pythons, and that of headroom-cuda if it is beside it;
+# measures; prints seconds and what is loaded.
 #
 #   tests/package/wheel_roots.sh WHEEL [SUITE]...
 #
@@ -11,6 +12,7 @@ set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 . "$source/tools/debian_root.sh"
 wheel=$(realpath "$1")
+cuda=$(echo "${wheel%/*}"/headroom_cuda-*_"${wheel##*_}")
 shift
 work=$(mktemp -d)
 trap 'remove_root "$work/root"; rm -rf "$work"' EXIT
@@ -34,7 +36,7 @@ else
   python3 --version
   python3 -m venv venv && . venv/bin/activate
   echo "pip install:"
-  time pip install --quiet --no-index --disable-pip-version-check /headroom-*.whl
+  time pip install --quiet --no-index --disable-pip-version-check /headroom*.whl
   python3 -c 'import headroom as hr; print(hr.time(lambda: sum(range(1000)), quick=True))'
 fi
 ldd --version | sed -n 1p
@@ -52,7 +54,9 @@ headroom ab --git HEAD~1 ./run --runs 3 --no-store | sed -n 1p
 cd ..
 headroom trace summary /trace.json | sed -n 1p
 headroom report /trace.json -o page.html && test -s page.html
-for program in headroom headroom-native headroom-trace headroom-pages; do
+! command -v headroom-cuda >/dev/null || headroom run --list --backend cuda >list 2>&1 || grep "no CUDA device" list
+for program in headroom headroom-native headroom-trace headroom-pages headroom-cuda; do
+  command -v $program >/dev/null || continue
   echo "$program loads: $(ldd "$(command -v $program)" | awk '{ print $1 }' | sed 's:.*/::' | xargs)"
 done
 END
@@ -65,13 +69,15 @@ for suite; do
   echo "== $suite"
   (make_root "$suite" "$work/root") || { echo "skipped: $suite"; continue; }
   cp "$wheel" "$work/try" "$work/root/"
+  [[ ! -e $cuda ]] || cp "$cuda" "$work/root/"
   echo '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 5, "args": {"stream": 7, "device": 0}}]}' \
     >"$work/root/trace.json"
   if [[ $suite == bionic ]]; then
     mkdir -p "$work/root/unpacked"
-    python3 -m zipfile -e "$wheel" "$work/unzipped"
+    for packed in "$work"/root/*.whl; do python3 -m zipfile -e "$packed" "$work/unzipped"; done
+    mkdir "$work/root/unpacked/bin"
     mv "$work"/unzipped/*.data/data/* "$work/root/unpacked/"
-    mv "$work"/unzipped/*.data/scripts "$work/root/unpacked/bin"
+    mv "$work"/unzipped/*.data/scripts/* "$work/root/unpacked/bin"
     chmod +x "$work"/root/unpacked/bin/*
   fi
   in_root "$work/root" bash /try || { echo "failed: $suite"; status=1; }
