@@ -20,7 +20,7 @@ import sys
 import urllib.parse
 import zipfile
 
-from make_wheel import library_packages
+from make_wheel import CannotPack, library_packages, output_of
 
 # Only declarations of these are used; the library is the system's, loaded where a command needs it.
 LOADED_FROM_THE_SYSTEM = {"libmicrohttpd-dev", "libpq-dev"}
@@ -29,19 +29,6 @@ SPDX = {"expat": "MIT", "mit": "MIT", "apache-2.0": "Apache-2.0", "bsd-2-clause"
         "lgpl-2.1+": "LGPL-2.1-or-later", "unicode": "Unicode-DFS-2016"}
 # Their files in /usr/share/doc have no fields to read.
 KNOWN = {"hwloc": "BSD-3-Clause", "gcc": "GPL-3.0-or-later WITH GCC-exception-3.1"}
-
-
-class CannotList(Exception):
-    pass
-
-
-def output_of(*command):
-    try:
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
-    except FileNotFoundError:
-        raise CannotList(f"cannot find {command[0]} in PATH: versions and licences are those of Debian's packages") from None
-    except subprocess.CalledProcessError as error:
-        raise CannotList(f"{' '.join(map(str, command))}: {error.stderr.strip()}") from None
 
 
 def owners(pattern):
@@ -150,7 +137,7 @@ def main():
             written = path.with_suffix(".cdx.json")
             written.write_text(json.dumps(bill(path), indent=1) + "\n")
             print(written)
-    except (CannotList, OSError, zipfile.BadZipFile) as error:
+    except (CannotPack, OSError, zipfile.BadZipFile) as error:
         print(f"make_sbom: {error}", file=sys.stderr)
         return 2
     return 0

@@ -40,9 +40,9 @@ class CannotPack(Exception):
 
 def output_of(*command):
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
     except FileNotFoundError:
-        raise CannotPack(f"cannot find {command[0]} in PATH (Debian: binutils, libc-bin)") from None
+        raise CannotPack(f"cannot find {command[0]} in PATH (Debian: binutils, libc-bin, dpkg)") from None
     except subprocess.CalledProcessError as error:
         raise CannotPack(f"{' '.join(map(str, command))}: {error.stderr.strip()}") from None
 

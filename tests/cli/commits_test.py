@@ -127,6 +127,9 @@ class Git(CommitsTest):
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"\w{10} uncommitted changes: .* x the time .* slower")
         self.assertEqual(self.state(), before)
+        result = self.run_here("ab", "--git", "HEAD", *command[3:], "--worktree")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"\w{10} uncommitted changes: .* x the time of \w{10} Next .* slower")
         self.git("checkout", "--quiet", "seconds.txt")
         self.assert_exit(self.run_here(*command, "--worktree"), 2, stderr="no tracked file has uncommitted changes")
 

@@ -16,12 +16,18 @@ namespace {
 std::vector<GitCommit> commits_to_compare(const GitCommits& repository, const CommitOptions& options) {
   std::vector<GitCommit> commits = repository.range(options.range);
   std::optional<GitCommit> uncommitted = repository.uncommitted();
-  if (!options.each) commits.erase(commits.begin() + 1, commits.end() - 1);
   if (options.working_tree) {
     if (!uncommitted) throw Error("--worktree: no tracked file has uncommitted changes");
-    if (!options.each) commits.pop_back();
+    if (!options.each) commits.resize(1);
     commits.push_back(std::move(*uncommitted));
-  } else if (uncommitted) {
+    return commits;
+  }
+  if (commits.size() == 1) {
+    throw Error(fmt::format("--git {}: no commit after {}; --worktree compares uncommitted changes with it",
+                            options.range, commits.front().short_sha()));
+  }
+  if (!options.each) commits.erase(commits.begin() + 1, commits.end() - 1);
+  if (uncommitted) {
     print_message("uncommitted changes are left out; --worktree measures them");
   }
   return commits;
@@ -38,8 +44,9 @@ void declare_commits(OptionTable& table, CommitOptions& options, const std::stri
   table.add_option("--build", options.build, "shell line that builds a commit, in a tree of its own; kept")
       .type_name("COMMAND");
   table.add_flag("--each", options.each, "with --git: all commits between, too");
-  table.add_flag("--worktree", options.working_tree,
-                 "with --git: the uncommitted changes in place of the last commit");
+  table.add_flag(
+      "--worktree", options.working_tree,
+      "with --git: the uncommitted changes in place of the last commit; --git HEAD compares them with it");
 }
 
 std::vector<BuiltCommit> build_commits(const CommitOptions& options) {

@@ -28,7 +28,7 @@ class GitCommits {
   const std::filesystem::path& top() const { return top_; }
 
   /// "A..B" or "A" (A..HEAD): the merge base, then the commits after it up to B, oldest first (of merges: the
-  /// first parent). Throws Error for unknown commits, no merge base, or no commit after it.
+  /// first parent). Throws Error for unknown commits or no merge base.
   std::vector<GitCommit> range(const std::string& text) const;
 
   /// Of the commit `name` and HEAD. Throws like range().
