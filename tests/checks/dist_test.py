@@ -124,7 +124,8 @@ class DistTest(WithFolder):
             done = call(sys.executable, TOOLS / "make_dist.py", "--root", self.root, "--suite", "old", "--suite", "new",
                         env=dict(os.environ, PATH=programs.name))
             self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-            self.assertIn("left out: Debian packages for new: skipped: no debootstrap", done.stdout)
+            for reason in ("Debian packages for new: skipped: no debootstrap", "headroom-cuda of the wheel: no nvcc", "lintian: not in PATH"):
+                self.assertIn(f"left out: {reason}", done.stdout)
             sums.append((self.root / "build/dist/headroom-1.2.3/SHA256SUMS").read_text())
             shutil.rmtree(self.root / "build")
         self.assertEqual(*sums)
@@ -194,6 +195,16 @@ class SbomTest(WithFolder):
         self.assertTrue(inside[0].startswith("libsimdjson"))
         self.assertNotIn("libsimdjson-dev", found)
         self.assertIn("zlib1g-dev", found)
+
+    def test_the_runtime_inside_headroom_cuda(self):
+        path = self.root / "headroom_cuda-1.2.3-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as wheel:
+            wheel.writestr("headroom_cuda-1.2.3.dist-info/METADATA", "It contains CUDA runtime 13.0.88, and loads the driver.")
+        done = call(sys.executable, TOOLS / "make_sbom.py", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = json.loads(pathlib.Path(done.stdout.strip()).read_text())
+        self.assertEqual(document["metadata"]["component"]["name"], "headroom-cuda")
+        self.assertIn(("cudart", "13.0.88"), [(entry["name"], entry["version"]) for entry in document["components"]])
 
     def test_an_unknown_library_is_refused(self):
         path = self.root / "headroom-1.2.3-cp39-abi3-any.whl"
