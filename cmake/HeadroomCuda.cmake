@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds CUDA 12 or newer: sets HEADROOM_HAS_CUDA, makes headroom_cuda_headers and headroom_cuda_runtime
 # (static). libcuda, cuBLAS, CUPTI and NVML are loaded at run time, so that headroom-cuda starts on any
-# machine.
+# machine. Namespaces in .cu files have names: into those without, nvcc puts a hash of the build's path.
 set(HEADROOM_CUDA AUTO CACHE STRING "Build headroom-cuda: ON, OFF, or AUTO (where CUDA 12 or newer is found)")
 set_property(CACHE HEADROOM_CUDA PROPERTY STRINGS AUTO ON OFF)
 

@@ -4,7 +4,7 @@
 #include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
-namespace {
+inline namespace stream_gate_cu {
 
 constexpr unsigned long long kPatienceNs = 100'000'000;
 
@@ -23,7 +23,7 @@ __global__ void hold(const volatile unsigned* is_open, volatile unsigned* gave_u
   }
 }
 
-}  // namespace
+}  // namespace stream_gate_cu
 
 StreamGate::StreamGate() {
   check(cudaHostAlloc(&flags_, sizeof *flags_, cudaHostAllocMapped), "cudaHostAlloc");

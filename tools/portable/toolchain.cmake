@@ -2,10 +2,10 @@
 # For programs that run on an old C library (HEADROOM_OLD_GLIBC: what old_glibc.py made) of HEADROOM_MACHINE; libraries of another
 # machine are under HEADROOM_ROOT. Libraries of this system that are linked may need its newer C library, which is not asked here.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES HEADROOM_MACHINE HEADROOM_OLD_GLIBC HEADROOM_ROOT)
-# check_language() does not pass them on.
+# The debug information of zig's start files names the folder. check_language() does not pass HEADROOM_OLD_GLIBC on.
 if(HEADROOM_OLD_GLIBC)
   foreach(kind EXE SHARED MODULE)
-    set(CMAKE_${kind}_LINKER_FLAGS_INIT "-B ${HEADROOM_OLD_GLIBC}/ -static-libstdc++ -static-libgcc -Wl,--allow-shlib-undefined")
+    set(CMAKE_${kind}_LINKER_FLAGS_INIT "-B ${HEADROOM_OLD_GLIBC}/ -static-libstdc++ -static-libgcc -Wl,--allow-shlib-undefined -Wl,--strip-debug")
   endforeach()
 endif()
 if(HEADROOM_ROOT)

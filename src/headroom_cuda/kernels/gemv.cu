@@ -8,7 +8,7 @@
 #include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
-namespace {
+inline namespace gemv_cu {
 
 using Kernel = void (*)(GemvProblem, unsigned);
 
@@ -30,7 +30,7 @@ Kernel kernel_of(const GemvPlan& plan) {
   return aligned_kernel<Weights>(plan.form, std::make_index_sequence<kGemvForms.size()>{});
 }
 
-}  // namespace
+}  // namespace gemv_cu
 
 void launch_convert(const std::int8_t* from, std::uint16_t* to, std::size_t count, unsigned processors,
                     cudaStream_t stream) {

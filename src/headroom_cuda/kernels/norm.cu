@@ -6,7 +6,7 @@
 #include "headroom_cuda/kernels/norm_kernels.cuh"
 
 namespace headroom::cuda {
-namespace {
+inline namespace norm_cu {
 
 using Kernel = void (*)(NormProblem);
 
@@ -25,7 +25,7 @@ Kernel kernel_of(const NormPlan& plan) {
   }
 }
 
-}  // namespace
+}  // namespace norm_cu
 
 void launch_norm(const NormProblem& problem, const NormPlan& plan, cudaStream_t stream) {
   const Kernel kernel = kernel_of(plan);

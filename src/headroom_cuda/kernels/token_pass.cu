@@ -12,7 +12,7 @@
 #include "headroom_cuda/kernels/token_kernels.cuh"
 
 namespace headroom::cuda {
-namespace {
+inline namespace token_pass_cu {
 
 /// Kernels in the order of kStreamDepths.
 template <typename... Parameters>
@@ -46,7 +46,7 @@ void launch_rows(const char* name, const RowsKernels<Parameters...>& kernels, co
          &kernel<Bf16Weights, kStreamDepths[2]>},                                        \
   }
 
-}  // namespace
+}  // namespace token_pass_cu
 
 void launch_normed_rows(const StreamedMatrix& matrix, const char* dtype, const NormedStream& x, float* y,
                         const StreamPlan& plan, cudaStream_t stream) {

@@ -6,7 +6,7 @@
 #include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
-namespace {
+inline namespace bandwidth_kernels_cu {
 
 /// Volatile: a second pass must read the memory again.
 __device__ __forceinline__ uint4 load_once(const uint4* from) {
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kWalkThreads) copy_kernel(const uint4* from, u
   });
 }
 
-}  // namespace
+}  // namespace bandwidth_kernels_cu
 
 unsigned resident_blocks(int multiprocessors) {
   int blocks = 0;

@@ -3,7 +3,7 @@
 #include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
-namespace {
+inline namespace peak_kernels_cu {
 
 template <typename T>
 __global__ void __launch_bounds__(kFmaThreads) fma_kernel(unsigned rounds, T x, T y, T* out) {
@@ -171,7 +171,7 @@ Kernel kernel_of(MatrixType type) {
   return nullptr;  // fp8 needs compute capability 8.9
 }
 
-}  // namespace
+}  // namespace peak_kernels_cu
 
 template <typename T>
 void fma_chains(unsigned blocks, unsigned rounds, T x, T y, T* out, cudaStream_t stream) {

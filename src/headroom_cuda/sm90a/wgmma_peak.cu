@@ -70,7 +70,7 @@ __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-namespace {
+inline namespace wgmma_peak_cu {
 
 // Not swizzled: contiguous core matrices (8 rows of 16 bytes), first over the rows, then over the next 16
 // bytes.
@@ -153,7 +153,7 @@ Kernel kernel_of(MatrixType type) {
   return nullptr;
 }
 
-}  // namespace
+}  // namespace wgmma_peak_cu
 
 void wgmma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
                  std::uint32_t* out, cudaStream_t stream) {
