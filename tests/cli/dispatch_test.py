@@ -242,6 +242,11 @@ class FaultTest(CommandLineTest):
         self.assert_exit(dispatch("--op", "add", SCRIPTED_RANK="refuse:0:prepare"), 1,
                          "FAILED: add: there is no such thing")
 
+    def test_samples_that_differ_from_the_others_fail_their_case(self):
+        for fault, why in {"short:2:sample": "different number of columns", "timeless:2:sample#20": "times of more or fewer ranks"}.items():
+            with self.subTest(fault=fault):
+                self.assert_exit(dispatch("--op", "add", SCRIPTED_RANK=fault), 1, "FAILED: add: a sample has", why)
+
     def test_a_port_in_use_is_not_needed(self):
         with socket.socket() as taken:
             taken.bind(("0.0.0.0", 0))

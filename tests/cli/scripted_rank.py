@@ -194,6 +194,10 @@ def main():
         if WHAT == "babble" and is_faulty:
             continue
         before, last = last, {**rank_answer(request, cases, values, is_faulty), "id": request["id"]}
+        if is_faulty and WHAT == "short":
+            last["columns"] = last["columns"][:-1]
+        if is_faulty and WHAT == "timeless":
+            last["elapsed_ns"] = 0
         if WHAT == "old" or (WHAT == "nameless" and is_faulty):
             last.pop("id")
         say(before if WHAT == "late" and is_faulty else last)

@@ -86,6 +86,8 @@ constexpr const char* kTimeIsOver = "the run's time limit was reached";
 constexpr const char* kAllOverhead =
     "overhead exceeds the measured time: nothing is left after subtracting it";
 constexpr const char* kOtherColumns = "a sample has a different number of columns than the case declared";
+constexpr const char* kOtherRanks =
+    "a sample has the times of more or fewer ranks than the case's first sample";
 constexpr const char* kNoTime =
     "a sample took no time: its work was optimised away, or its clock does not advance";
 
@@ -663,7 +665,15 @@ void GroupRun::sample(Track& track) {
                   reply->sample.columns,
                   reply->ranks};
   for (RankSample& rank : reading.ranks) rank.elapsed_ns /= iterations;
-  if (reading.columns.size() != column_count(track.info)) return tracks_.fail(track, kOtherColumns);
+  const auto has_columns = [n = column_count(track.info)](const auto& sample) {
+    return sample.columns.size() == n;
+  };
+  if (!has_columns(reading) || !std::ranges::all_of(reading.ranks, has_columns)) {
+    return tracks_.fail(track, kOtherColumns);
+  }
+  if (!track.readings.empty() && reading.ranks.size() != track.readings.front().ranks.size()) {
+    return tracks_.fail(track, kOtherRanks);
+  }
   // Ratios need positive times.
   if (!(reading.ns > 0)) return tracks_.fail(track, kNoTime);
   if (settings_.subtracts_overhead) {
