@@ -43,8 +43,8 @@ double spread_of(const Interval& interval, double estimate) {
 }
 
 std::string points_text(double points) {
-  constexpr double kLeastTenth = 0.05, kMostTenths = 1e4;
-  if (points >= kMostTenths) return format_number(points);
+  constexpr double kLeastTenth = 0.05;
+  if (points >= 1000) return ">999";  // a share of which nothing is known
   return points < kLeastTenth && points > 0 ? fmt::format("{:.1g}", points) : fmt::format("{:.1f}", points);
 }
 

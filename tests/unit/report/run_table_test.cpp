@@ -134,6 +134,13 @@ TEST(RunTable, AWrongAnswerThatWasTimedIsMarkedAndReachesNoTarget) {
   EXPECT_EQ(mean_table(records).size(), 0U);
 }
 
+TEST(RunTable, AShareOfWhichNothingIsKnownHasNoDigitsOfIt) {
+  std::vector<Record> records = pair_of("gemv", "1024", "bf16", 110, 19, 0.0235);
+  for (Record& record : records)
+    if (record.limit) record.limit->interval = Interval{0.001, 45.3};
+  EXPECT_THAT(run_table(records).text(), HasSubstr("2.35 % ±>999"));
+}
+
 TEST(RunTable, PutsBackendsOfACaseTogetherWithTheirRatio) {
   std::vector<Record> first = pair_of("gemv", "1", "int8", 100, 20, 0.9);
   std::vector<Record> other = pair_of("gemv", "2", "int8", 300, 20, 0.9);
