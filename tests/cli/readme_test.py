@@ -61,7 +61,9 @@ class Readme(CommandLineTest):
                 if lacking:
                     skipped += 1
                     self.skipTest(f"needs {lacking}")
-                result = run_program("bash", "-c", command, timeout=200, cwd=self.folder, env=environment)
+                # On a busy machine more lines stand above the table.
+                typed = command if " trace " in command else re.sub(r" \| head -\d+", "", command)
+                result = run_program("bash", "-c", typed, timeout=200, cwd=self.folder, env=environment)
                 self.assert_exit(result, expected_exit(command))
                 self.assertTrue(shown.strip(), "it shows nothing")
                 if " trace " in command:  # nothing is measured
