@@ -69,7 +69,7 @@ struct NcclRun {
 struct NcclResult {
   std::int64_t size = 0;
   AxisValues axes;
-  std::vector<double> times;
+  std::vector<double> times{};
   double algbw = 0, busbw = 0, wrong = 0;
 };
 
