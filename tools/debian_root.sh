@@ -52,7 +52,8 @@ make_root() {
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
 }
 
-# in_root ROOT [NAME=VALUE]... COMMAND [ARGUMENT]...: with a clean environment. cuda_toolkit: one of this system, seen at /usr/local/cuda.
+# in_root ROOT [NAME=VALUE]... COMMAND [ARGUMENT]...: with a clean environment. cuda_toolkit (find_cuda_toolkit): seen at
+# /usr/local/cuda.
 in_root() {
   local root=$1
   shift
@@ -61,6 +62,11 @@ in_root() {
     exec chroot "$0" env -i "$@"' "$root" \
     ${apt_proxy:+"http_proxy=$apt_proxy"} HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+# Sets cuda_toolkit to the CUDA toolkit of this system; empty without nvcc.
+find_cuda_toolkit() {
+  cuda_toolkit=$(readlink -f "${CUDA_HOME:-/usr/local/cuda}") && [[ -x $cuda_toolkit/bin/nvcc ]] || cuda_toolkit=
 }
 
 # try_in_root ROOT [NAME=VALUE]... COMMAND [ARGUMENT]...: shows the last lines (SHOWN, default 4), or all of a failure, which ends the script.

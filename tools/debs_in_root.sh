@@ -4,7 +4,8 @@
 #
 #   tools/debs_in_root.sh SUITE OUTPUT_FOLDER [MAKE_ARGUMENT...]
 #
-# headroom-cuda is built by the CUDA toolkit of this system, in CUDA_HOME or /usr/local/cuda. Needs root, debootstrap and the network. Exit codes: 0 success; 77 cannot be tried here; else that of the build.
+# headroom-cuda is built by the CUDA toolkit of this system, in CUDA_HOME or /usr/local/cuda. Needs root, debootstrap and the
+# network. Exit codes: 0 success; 77 cannot be tried here; else that of the build.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$source/tools/debian_root.sh"
@@ -14,9 +15,7 @@ shift 2
 root=$source/build/root-$suite
 trap 'remove_root "$root"' EXIT
 
-cuda_toolkit=$(readlink -f "${CUDA_HOME:-/usr/local/cuda}")
-[[ -x $cuda_toolkit/bin/nvcc ]] || cuda_toolkit=
-
+find_cuda_toolkit
 make_root "$suite" "$root"
 mkdir "$root/headroom"
 git -C "$source" ls-files -z | tar -C "$source" --null --files-from=- -c | tar -C "$root/headroom" --no-same-owner -x

@@ -24,8 +24,9 @@ def oldest_glibc(program):
     versions = output_of("readelf", "--wide", "--version-info", program)
     if "GLIBCXX_" in versions:
         raise CannotPack(f"{program} needs the C++ library of this system: build it as a release")
-    needed = re.findall(r"Name: GLIBC_2\.(\d+)", versions)
-    return "2_" + str(max(map(int, [*needed, min(version.split(".")[1] for version in NEWEST)])))
+    needed = map(int, re.findall(r"Name: GLIBC_2\.(\d+)", versions))
+    least = min(int(version.removeprefix("2.")) for version in NEWEST)
+    return f"2_{max(least, *needed)}"
 
 
 def contents(program, version, cuda, tag):

@@ -110,10 +110,9 @@ class Release:
         for suite in self.suites:
             if self.step(f"Debian packages for {suite}", "make", "deb", f"SUITE={suite}"):
                 packages += sorted((self.root / f"build/deb-{suite}").iterdir())
-        for kind, found in (("the wheel", any("headroom_cuda-" in path.name for path in wheels)),
-                            ("the Debian packages", any("headroom-cuda_" in path.name for path in packages))):
-            if not found:
-                self.skipped.append(f"headroom-cuda of {kind}: no nvcc")
+        for kind, made in (("wheel", wheels), ("Debian packages", packages)):
+            if made and not any(re.match(r"headroom[_-]cuda[_-]", path.name) for path in made):
+                self.skipped.append(f"headroom-cuda of the {kind}: no nvcc, or HEADROOM_CUDA=OFF")
         for path in [*wheels, *(wheel.with_suffix(".cdx.json") for wheel in wheels), *packages]:
             shutil.copyfile(path, folder / path.name)
         if packages and shutil.which("lintian"):

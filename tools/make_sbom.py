@@ -74,7 +74,7 @@ def shared_of_deb(path):
 
 
 def cuda_runtime(path):
-    """Returns the component of the CUDA runtime whose version the package's description tells, as a list."""
+    """Returns the component of the CUDA runtime, whose version the description of headroom-cuda tells."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             text = b"".join(wheel.read(name) for name in wheel.namelist() if name.endswith(".dist-info/METADATA")).decode()
@@ -82,11 +82,11 @@ def cuda_runtime(path):
         text = output_of("dpkg-deb", "-f", path, "Description")
     found = re.search(r"CUDA\s+runtime\s+(\d[\d.]*\d)", text)
     if not found:
-        return []
+        raise CannotPack(f"the description of {path} does not tell the version of the CUDA runtime inside")
     purl = f"pkg:generic/cudart@{found[1]}"
-    return [{"type": "library", "bom-ref": purl, "name": "cudart", "version": found[1], "purl": purl,
-             "licenses": [{"license": {"name": "NVIDIA CUDA Toolkit End User License Agreement"}}],
-             "properties": [{"name": "headroom:use", "value": "compiled in"}]}]
+    return {"type": "library", "bom-ref": purl, "name": "cudart", "version": found[1], "purl": purl,
+            "licenses": [{"license": {"name": "NVIDIA CUDA Toolkit End User License Agreement"}}],
+            "properties": [{"name": "headroom:use", "value": "compiled in"}]}
 
 
 def compiled_in(shared):
@@ -114,7 +114,8 @@ def bill(path):
     components = [component(package, "compiled in", system) for package in sorted(compiled_in(shared))]
     if is_wheel:
         components += [component(package, "shared library inside", system) for package in sorted(shared)]
-    components += cuda_runtime(path)
+    if package == "headroom-cuda":
+        components.append(cuda_runtime(path))
     when = int(os.environ.get("SOURCE_DATE_EPOCH") or path.stat().st_mtime)
     name = f"pkg:pypi/{package}@{version}" if is_wheel else f"pkg:deb/{system['ID']}/{package}@{urllib.parse.quote(version, safe='')}"
     return {

@@ -43,7 +43,7 @@ if [[ -x $root/usr/bin/headroom-torch ]]; then
   try headroom run --quick gemv -a D=1024 --backend native,aten
 fi
 if [[ -x $root/usr/bin/headroom-cuda ]]; then
-  try sh -c 'headroom run --list --backend cuda || headroom run --list --backend cuda 2>&1 | grep "no CUDA device"'
+  try sh -c 'headroom run --list --backend cuda >/tmp/list 2>&1 || grep "no CUDA device" /tmp/list'
 fi
 # Only the user's history remains after a purge.
 packages=$(for deb in "$debs"/*.deb; do dpkg-deb -f "$deb" Package; done)

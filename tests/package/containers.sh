@@ -13,7 +13,7 @@ command -v podman >/dev/null && command -v runc >/dev/null || skip "needs podman
 mkdir -p "$1"
 work=$(cd "$1" && pwd)
 trap 'remove_root "$work"' EXIT
-cuda_toolkit=$(readlink -f "${CUDA_HOME:-/usr/local/cuda}")
+find_cuda_toolkit
 
 # Images of its own, and as few privileges as there may be here.
 export CONTAINERS_STORAGE_CONF=$work/storage.conf CONTAINERS_CONF=$work/containers.conf BUILDAH_ISOLATION=chroot
@@ -39,7 +39,7 @@ type_line() {
 git clone --quiet "$source" "$work/tree"
 image docker.io/library/debian:12-slim bookworm
 type_line Containerfile
-if [[ ! -x $cuda_toolkit/bin/nvcc ]]; then
+if [[ -z $cuda_toolkit ]]; then
   echo "skipped: Containerfile.cuda needs a CUDA toolkit"
   exit
 fi

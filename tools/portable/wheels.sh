@@ -4,8 +4,8 @@
 #
 #   wheels.sh [x86_64] [aarch64]       default: both
 #
-# The C library's stubs, auditwheel and twine come from PyPI, aarch64's compiler and libraries from Debian. JOBS: jobs of the build.
-# HEADROOM_CUDA: for this machine's headroom-cuda, AUTO (default: where nvcc is), ON or OFF.
+# The C library's stubs, auditwheel and twine come from PyPI, the compiler and libraries for aarch64 from Debian.
+# JOBS: parallel jobs. HEADROOM_CUDA: build headroom-cuda for this machine: AUTO (default: if nvcc is here), ON or OFF.
 # Exit code 77: PyPI cannot be reached.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -122,7 +122,7 @@ class MeasuredRows {
 };
 
 /// Shares of the limit from here on are at the limit.
-constexpr double kNearLimit = 0.9;
+constexpr double kAtLimitFrom = 0.9;
 
 /// A case against its target; without one, against its limit.
 enum class Standing : std::uint8_t {
@@ -166,8 +166,8 @@ Standing standing_of(const Record& record) {
   }
   if (!record.limit) return Standing::kUnlimited;
   const std::optional<Interval>& share = record.limit->interval;
-  if (share && share->low >= kNearLimit) return Standing::kAtLimit;
-  return share && share->high < kNearLimit ? Standing::kBelowLimit : Standing::kInconclusive;
+  if (share && share->low >= kAtLimitFrom) return Standing::kAtLimit;
+  return share && share->high < kAtLimitFrom ? Standing::kBelowLimit : Standing::kInconclusive;
 }
 
 /// "3 cases: 1 misses its target, 2 at the limit (90 % or more)". Returns whether there was anything.
